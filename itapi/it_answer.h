@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Every status that an entry point returns passes here, so that the log can tell of refusals. */
+/* Every status that an entry point returns passes here, so that refusals can be logged. */
 #ifndef IT_ANSWER_H
 #define IT_ANSWER_H
 

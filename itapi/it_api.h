@@ -38,7 +38,7 @@
  * Arguments are checked from left to right, and the first failure is the result (it_status_t). A handle that was
  * never one, is freed, or is of another kind gives the IT_ERR_INVALID_ status of the expected kind; so does one of
  * another adapter, since objects that are used together belong to one adapter. What the transport of an adapter
- * cannot do gives #IT_ERR_OP_NOT_SUPPORTED; it_ia_query() and itx_ia_query_support() tell beforehand.
+ * cannot do gives #IT_ERR_OP_NOT_SUPPORTED; it_ia_query() and itx_ia_query_support() report that beforehand.
  *
  * @section itapi_masks Masks
  *
@@ -67,7 +67,7 @@
  * @section itapi_memory Memory and units
  *
  * What a pointer argument points to is copied before the call returns. Only the memory that segments describe
- * stays in use, until its completion. Times are microseconds, unsigned, 64 bits; #IT_TIMEOUT_INFINITE is for ever.
+ * stays in use, until its completion. Times are microseconds, unsigned, 64 bits; #IT_TIMEOUT_INFINITE has no end.
  * Ports and service ids are in network byte order; contexts, RDMA addresses and all other integers in host order.
  * Lengths of memory are in bytes, lengths of messages and private data in octets of the wire.
  *
@@ -210,7 +210,7 @@
 #define IT_MAX_VIA_DISC_LEN 64
 /** Longest VIA host address (bytes). */
 #define IT_MAX_VIA_ADDR_LEN 64
-/** Waits for ever (a time in microseconds, as all times of this interface). */
+/** Waits without a limit (a time in microseconds, as all times of this interface). */
 #define IT_TIMEOUT_INFINITE ((uint64_t)(-1))
 /** Threshold of an EVD that notifies by the flags of each request instead of by count. */
 #define IT_THRESHOLD_DISABLE 0
@@ -237,7 +237,7 @@ extern "C" {
 /**
  * Result of a call.
  *
- * #IT_SUCCESS means done, or accepted where the work goes on in the background; then an event tells the end. Every
+ * #IT_SUCCESS means done, or accepted where the work goes on in the background; then an event reports the end. Every
  * other value means that nothing visible has changed, see @ref itapi_results. A call checks its arguments from left
  * to right, handles first, then flags and masks, then the state of the object, then limits and resources, and
  * returns the first failure. The numbers are those of Issue 2.1. Clause: [IT 1.1] to [IT 1.8], [IT 18].
@@ -526,7 +526,7 @@ typedef struct it_ud_svc_req_handle_s *it_ud_svc_req_handle_t;
 #define IT_NULL_HANDLE ((it_handle_t)NULL)
 #endif
 
-/** Kind of object behind a handle, as it_get_handle_type() tells it. */
+/** Kind of object behind a handle, as it_get_handle_type() returns it. */
 typedef enum {
 	IT_HANDLE_TYPE_ADDR = 0,       /**< it_addr_handle_t */
 	IT_HANDLE_TYPE_EP = 1,         /**< it_ep_handle_t */
@@ -752,7 +752,7 @@ typedef enum {
 	IT_DTO_ERR_REMOTE_ACCESS = 7,
 	/** The peer's adapter could not serve the request for another reason. */
 	IT_DTO_ERR_REMOTE_RESPONDER = 8,
-	/** The transport tried in vain for too long. */
+	/** The transport gave up after retries. */
 	IT_DTO_ERR_TRANSPORT = 9,
 	/** The peer had no receive posted, for too long (InfiniBand). */
 	IT_DTO_ERR_RECEIVER_NOT_READY = 10,
@@ -2125,7 +2125,7 @@ typedef struct {
 	it_boolean_t three_way_handshake_support;
 	/** Some connection message carries private data. */
 	it_boolean_t private_data_support;
-	/** Connection requests tell the largest message. */
+	/** Connection requests report the peer's largest message. */
 	it_boolean_t max_message_size_support;
 	/**
 	 * Connection messages exchange IRD and ORD. Replaces two members of Issue 1.0, whose names
@@ -2250,7 +2250,7 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * - Clause: [IT 15.1.2].
  * - Also: IT_ERR_ABORT and IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
- * @param[in] name name of the adapter, as it_interface_list() tells it; zero-terminated
+ * @param[in] name name of the adapter, as it_interface_list() returns it; zero-terminated
  * @param[in] major_version version of the interface the program was written for, major part
  * @param[in] minor_version its minor part
  * @param[out] ia_handle the open adapter
@@ -2700,7 +2700,7 @@ typedef union {
 /**
  * Attributes of an endpoint. Clause: [IT 3].
  *
- * Queues and segments are granted at least as asked for; it_ep_query() tells the real numbers.
+ * Queues and segments are granted at least as asked for; it_ep_query() returns the real numbers.
  */
 typedef struct {
 	/** Longest transfer (octets); 0 = as long as the spigot allows. */
@@ -2966,7 +2966,7 @@ it_status_t it_ep_query(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask,
  * is an error of the application. On a datagram endpoint: payload, segments, key and queue sizes while it
  * is operational; a key counts for what arrives from then on.
  *
- * A queue gets as many slots as asked for or more, and it_ep_query() tells how many; requests and
+ * A queue gets as many slots as asked for or more, and it_ep_query() returns how many; requests and
  * receives in it stay where they are. A slot counts as outstanding until the completion of its
  * request, or of a later one, was dequeued. Segment limits of the queues count by direction; a
  * limit within what the adapter has is granted exactly.
@@ -3260,7 +3260,7 @@ it_status_t it_listen_query(IN it_listen_handle_t listen_handle, IN it_listen_pa
 			    OUT it_listen_param_t *params);
 
 /**
- * @brief Starts to connect; an event tells the outcome.
+ * @brief Starts to connect; an event reports the outcome.
  *
  * The endpoint leaves the unconnected state at once; the call does not wait for the peer. it_path_t.timeout limits
  * the time to the established connection, or in a three-way handshake to the arrival of the accept. Exactly one of the
@@ -3646,7 +3646,7 @@ typedef enum {
  * @brief Creates an address handle, the target of datagrams, from a path.
  *
  * Any number of endpoints of the same zone may use it. If the path has no local end, the call looks one up, and
- * it_address_handle_query() tells it; with #IT_AH_PATH_COMPLETE the path stays as given and the adapter chooses.
+ * it_address_handle_query() returns it; with #IT_AH_PATH_COMPLETE the path stays as given and the adapter chooses.
  * While the handle exists, its zone cannot be freed (#IT_ERR_PZ_BUSY).
  *
  * - Thread: any, several at once.
@@ -3936,13 +3936,13 @@ typedef enum {
 	IT_DTO_RDMA_READ_CMPL_EVENT = 0x00005,
 	/** Name of Issue 1.0 for #IT_RMR_LINK_CMPL_EVENT. */
 	IT_RMR_BIND_CMPL_EVENT = 0x00006,
-	/** A link or unlink of an RMR is done; the cookie tells which. */
+	/** A link or unlink of an RMR is done; the cookie identifies it. */
 	IT_RMR_LINK_CMPL_EVENT = 0x00006,
 	/** A fetch-and-add is done. */
 	IT_DTO_FETCH_ADD_CMPL_EVENT = 0x00007,
 	/** A compare-and-swap is done. */
 	IT_DTO_CMP_SWAP_CMPL_EVENT = 0x00008,
-	/** A link or unlink of an LMR is done; the cookie tells which. */
+	/** A link or unlink of an LMR is done; the cookie identifies it. */
 	IT_LMR_LINK_CMPL_EVENT = 0x00009,
 
 	/** Stream: requests of peers to a listen. */
@@ -4096,7 +4096,7 @@ typedef struct {
 	uint32_t transferred_length;
 	/** As in it_dto_cmpl_event_t. */
 	it_handle_t unlinked_mr_handle;
-	/** What the following tells; bits of it_dto_ud_flags_t. */
+	/** Which of the following members are valid; bits of it_dto_ud_flags_t. */
 	it_dto_ud_flags_t flags;
 	/** Sender's endpoint. */
 	it_ud_ep_id_t ud_ep_id;
@@ -4122,7 +4122,7 @@ typedef struct {
 	it_net_addr_t source_addr;
 	/** Spigot it came in on. */
 	size_t spigot_id;
-	/** Largest message of the peer (octets); 0 if it does not tell. */
+	/** Largest message of the peer (octets); 0 if it does not say. */
 	uint32_t max_message_size;
 	/** RDMA Reads that the peer serves at once; 0 if not exchanged. */
 	uint32_t rdma_read_ird;
@@ -4200,7 +4200,7 @@ typedef struct {
 	it_event_type_t event_number;
 	/** EVD it was queued on. */
 	it_evd_handle_t evd;
-	/** The object, by the kind that the event's name tells. */
+	/** The object; the event's number says of which kind it is. */
 	union {
 		/** An EVD (the extended IT_ASYNC_AFF_SEVD_ events). */
 		it_evd_handle_t sevd;
@@ -4385,7 +4385,7 @@ typedef void (*it_evd_callback_rtn_t)(IN it_evd_handle_t evd, IN void *arg);
  * @param[in] event_number the stream
  * @param[in] evd_flag bits of it_evd_flags_t; 0 is allowed
  * @param[in] sevd_queue_size events to have room for, at least 1; ignored for an aggregate. There may
- *     be room for more, as it_evd_query() tells: at least for 64 completions, or 128 events of
+ *     be room for more, as it_evd_query() returns: at least for 64 completions, or 128 events of
  *     connections or errors
  * @param[in] sevd_threshold events that must be queued before it notifies; ignored for an aggregate
  * @param[in] aevd_handle aggregate to be a member of, or #IT_NULL_HANDLE

@@ -60,8 +60,8 @@ dto_request(it_ep_handle_t ep_handle, const struct ual_dto *dto, enum ual_dto_ex
 }
 
 /*
- * The same for a Send or a Write, which each adapter offers. They are handed over by their values: since `dto` is not given away,
- * the compiler keeps it in registers.
+ * Post a Send or a Write; each adapter offers both. Its members are passed by value: the address of `dto` does not escape, so the
+ * compiler keeps it in registers.
  */
 static inline __attribute__((always_inline)) it_status_t
 dto_plain(it_ep_handle_t ep_handle, const struct ual_dto *dto)

@@ -10,7 +10,7 @@
 
 /*
  * Is this a shared object for another machine, or the beginning of one? Then `text` says so. True: it is neither, or cannot be
- * read, or is no ELF file at all, which the dynamic linker tells by itself. Any thread. Needs one descriptor, and no memory.
+ * read, or is no ELF file at all, which the dynamic linker reports by itself. Any thread. Needs one descriptor, and no memory.
  */
 bool ri_object_check(const char *path, char *text, size_t room);
 

@@ -450,7 +450,7 @@ struct ri_cm_params {
 	const void *pdata;  /**< Private data, borrowed; NULL without any. */
 	uint64_t deadline;  /**< When the attempt fails: ns of ri_host::now, or RI_NEVER. */
 	/** Connect, accept: after 4.096 us * 2^this without an acknowledgement a packet is sent again, 1 to 31; 0: the provider
-	 *  chooses. A transport without this time ignores it. Of version 1.7, as ri_host::size tells [RI 10.55]. */
+	 *  chooses. A transport without this time ignores it. Since version 1.7; ri_host::size shows whether it is there [RI 10.55]. */
 	uint32_t ack_timeout;
 	/** Connect, accept: send @ref retry_count and @ref rnr_retry to the peer; else the provider chooses. A transport
 	 *  without such counts ignores them. Of version 1.7 [RI 10.56]. */

@@ -269,7 +269,7 @@ enum ri_rtr {
 /** Most addresses that ri_port_attr lists. */
 #define RI_PORT_ADDR_MAX 16
 
-/** A spigot, as ri_device_ops::query_port tells. */
+/** A spigot, as ri_device_ops::query_port returns it. */
 struct ri_port_attr {
 	uint32_t size;        /**< sizeof this struct as the provider knows it. */
 	bool online;          /**< Usable now. */

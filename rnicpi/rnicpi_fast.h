@@ -51,7 +51,7 @@ struct ri_uqp;
 struct ri_usrq;
 
 /**
- * What the privileged half tells its user half about one object [RI 11.2]. It is flat, since it crosses the
+ * How the privileged half describes one object to its user half [RI 11.2]. It is flat, since it crosses the
  * boundary of the kAL. In one process @ref addr is where the queue pages are; across processes @ref fd,
  * @ref offset and @ref length name them. The access layer passes it on and does not look into it.
  */

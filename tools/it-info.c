@@ -90,7 +90,7 @@ static const struct {
 	{"ep_reuse_support", ITX_SUPPORT_EP_REUSE},
 };
 
-/* An adapter as it told of itself. */
+/* What a query of an adapter returned. */
 struct told {
 	const it_ia_info_t *info;
 	uint64_t support; /* itx_support_t */

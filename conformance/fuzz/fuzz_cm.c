@@ -79,7 +79,7 @@ param_of(struct fuzz_input *in)
 					    .private_data_len = fuzz_u8(in)};
 }
 
-/* The same for commands with an address. */
+/* Make a command with an address. */
 static size_t
 address_make(union body *body, unsigned cmd, uint32_t id, int *pointer)
 {

@@ -46,7 +46,7 @@ struct side {
 	} memory;
 };
 
-/* What the server tells the client: where its window is; numbers in network order. */
+/* What the server sends to the client: where its window is; numbers in network order. */
 struct grant {
 	uint64_t context;
 	uint64_t counter; /* addresses in the window */
@@ -55,7 +55,7 @@ struct grant {
 
 /* The next event of this EVD, which must have that number. */
 it_event_t event_expect(it_evd_handle_t evd, it_event_type_t wanted);
-/* The same for a completion, which must be a success. */
+/* The next completion of this EVD, which must have that number and be a success. */
 it_event_t completion_expect(it_evd_handle_t evd, it_event_type_t wanted);
 /* A segment of the side's memory. */
 it_lmr_triplet_t segment_of(const struct side *side, void *start, size_t length);

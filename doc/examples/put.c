@@ -10,7 +10,7 @@
  * The server listens on each spigot of the adapter. The client takes the first
  * address of the host to which a spigot has a path, and the first such spigot.
  *
- * The server tells where its memory is when it accepts the connection. The client writes there by
+ * The server sends the address of its memory when it accepts the connection. The client writes there by
  * RDMA, which the server does not notice, and then sends an empty message, which it does: a message
  * that has arrived says that all earlier writes of its connection are in place.
  *
@@ -52,7 +52,7 @@ struct side {
 	char memory[256];
 };
 
-/* Where memory is, as told to the peer; numbers in network order, as hosts may differ. */
+/* Where memory is, as sent to the peer; numbers in network order, as hosts may differ. */
 struct grant {
 	uint64_t addr;
 	uint64_t context;

@@ -651,7 +651,7 @@ leave(struct door_cm_id *id, struct door_qp *qp)
 		if (id->state == DOOR_CM_UP || id->state == DOOR_CM_CLOSING)
 			door_cm_over(id);
 		id->state = DOOR_CM_ENDED;
-		/* Without its queue pair nobody tells. */
+		/* Without the queue pair no event reports the end of the time-wait. */
 		door_cm_wait_over(id);
 	}
 	door_cm_unlock();

@@ -76,7 +76,7 @@ drain(int fd)
 		errno = 0;
 }
 
-/* A socket on which the kernel tells of interfaces and addresses; -1: none. */
+/* A socket on which the kernel reports changes of interfaces and addresses; -1: none. */
 static int
 news_open(void)
 {

@@ -313,16 +313,16 @@ void door_cm_hang_up(struct door_cm_id *id);
 void door_cm_connect_begin(struct door_cm_id *id);
 void door_cm_retry_init(struct door_cm_id *id);
 
-/* --- what the kAL tells (door_cm_raised.c) ----------------------------------------------------------------------- */
+/* --- events of the kAL (door_cm_raised.c) ------------------------------------------------------------------------ */
 
-/* Fill in the parameters of the event for a request, of which `id` is. */
+/* Fill in the parameters of the event for a request; `id` is the id of that request. */
 void door_cm_request_params(const struct door_cm_id *id, const struct kal_cm_event *event,
 			    struct rdma_ucm_event_resp *answer);
 /* Under door_cm_lock(): the attempt of an id has failed; enum kal_cm_reason. */
 void door_cm_failed(struct door_cm_id *id, uint32_t reason);
-/* The same: its connection is over. */
+/* Under door_cm_lock(): the connection of an id is over. */
 void door_cm_over(struct door_cm_id *id);
-/* The same: so is the time-wait after it, if that is not told yet. */
+/* Under door_cm_lock(): the time-wait after it is over, too. Raises the event for that, unless the program has had it. */
 void door_cm_wait_over(struct door_cm_id *id);
 
 /* --- datagrams (door_cm_ud.c) ------------------------------------------------------------------------------------- */

@@ -325,7 +325,7 @@ listen_destroy(struct door_cm_listen *listen)
 		;
 	*link = listen->next;
 	(void)!session_call_id(session, KAL_LISTEN_DESTROY, listen->kal_id);
-	/* Requests of which the kAL has told, and that nobody hears, are refused. */
+	/* Requests that the kAL has raised and no listener takes any more are refused. */
 	session_settle(session);
 	door_slot_leave(&listen->adapter->slots, listen->ctx);
 	listen->ctx = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the kAL tells of connections, in dispatch: states of ids, and the events that programs get. */
+/* Events of connections from the kAL, in dispatch: they move the states of ids, and make the events that programs get. */
 #include <errno.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ fill_data(const struct door_adapter *adapter, const struct kal_cm_event *event, 
 	return (uint8_t)(door_cm_is_iwarp(adapter) ? num : whole);
 }
 
-/* What the other side told of itself; if it told nothing, the limits of this side. */
+/* The depths that the other side offered; if it offered none, the limits of this side. */
 static void
 fill_depths(const struct door_adapter *adapter, const struct kal_cm_event *event,
 	    struct rdma_ucm_conn_param *param)
@@ -243,7 +243,7 @@ door_cm_over(struct door_cm_id *id)
 	id->state = DOOR_CM_ENDED;
 	(void)door_cm_raise(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 	id->wait_due = true;
-	/* Only a device tells when it is over. No packet of a software adapter comes too late for the next connection. */
+	/* Only a device reports when it is over. No packet of a software adapter comes too late for the next connection. */
 	if (attr->software || !attr->has_time_wait)
 		wait_tell(id);
 }

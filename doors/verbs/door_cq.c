@@ -177,7 +177,7 @@ ibv_destroy_cq(struct ibv_cq *ibv)
 
 #define FLAGS 32 /* values of ri_wc::flags that are known */
 
-/* A Read that invalidates its own sink is no concern of verbs, so only receives tell of an invalidation. */
+/* A Read that invalidates its own sink is no concern of verbs, so only receives report an invalidation. */
 #define FLAGS_OF(flags)                                                                          \
 	(((flags)&RI_WC_GRH ? IBV_WC_GRH : 0u) |                                                 \
 	 ((flags)&RI_WC_IMMEDIATE ? IBV_WC_WITH_IMM : 0u) |                                      \

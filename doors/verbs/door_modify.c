@@ -273,7 +273,7 @@ values_check(const struct door_qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 /* --- what programs call ---------------------------------------------------------------------------------------- */
 
-/* Keep what a query tells. */
+/* Keep the attributes that a query returns. */
 static void
 remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {
@@ -440,7 +440,7 @@ ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	return error;
 }
 
-/* All attributes are told, whatever the mask says, as drivers do. */
+/* Return all attributes, whatever the mask says, as drivers do. */
 EXPORT int
 ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {

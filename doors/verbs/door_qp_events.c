@@ -4,8 +4,8 @@
 /*
  * Asynchronous events of queue pairs, and what rdma_cm says of their connections.
  *
- * An orderly end raises no event of verbs, nor does a reset by the peer: a program that connects by rdma_cm is
- * told there, and one that connects by itself finds errors in its completions.
+ * An orderly end raises no event of verbs, nor does a reset by the peer: a program that connects by rdma_cm gets
+ * an event there, and one that connects by itself finds errors in its completions.
  */
 #include "door_qp.h"
 
@@ -78,7 +78,7 @@ door_qp_events_init(struct door_qp *qp)
 void
 door_qp_raised(struct door_qp *qp, enum ri_event event)
 {
-	/* In verbs a queue that was full tells so itself, and first. */
+	/* In verbs the queue that overflowed has an event of its own, which comes first. */
 	if (event == RI_EVENT_QP_CQ_SQ_ERROR)
 		door_cq_failed(qp->send_cq);
 	else if (event == RI_EVENT_QP_CQ_RQ_ERROR)
@@ -96,8 +96,8 @@ door_qp_connected(struct door_qp *qp)
 }
 
 /*
- * A program with a shared receive queue waits for IBV_EVENT_QP_LAST_WQE_REACHED before it destroys a queue pair. RNIC-PI tells
- * an end after all completions, so that is the time.
+ * A program with a shared receive queue waits for IBV_EVENT_QP_LAST_WQE_REACHED before it destroys a queue pair. RNIC-PI reports
+ * an end after all completions, so that event is raised here.
  */
 void
 door_qp_ended(struct door_qp *qp)

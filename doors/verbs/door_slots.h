@@ -56,7 +56,7 @@ void door_slot_leave(struct door_slots *slots, uint64_t ctx);
 /* The object of that kind; NULL: it gave its slot back. Under the lock. */
 void *door_slot_find(struct door_slots *slots, enum door_kind kind, uint64_t ctx);
 
-/* Where the slot of a context is, whoever has it now. */
+/* The slot to which a context leads, even if another object has it now. */
 static inline struct door_slot *
 door_slot_at(struct door_slot *first, uint64_t ctx)
 {

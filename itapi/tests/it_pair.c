@@ -297,7 +297,7 @@ has_reads(void)
 	return pair_claim("max_ird") > 0 && pair_claim("max_ord") > 0;
 }
 
-/* The same for what it_ia_query() has no member for; the profile is asked only if one of them is wanted. */
+/* Which of `needs` the adapter lacks, of those that it_ia_query() does not report. The profile is read only if a test needs one. */
 static unsigned
 lacking_unasked(unsigned needs, const char **what)
 {

@@ -88,9 +88,9 @@ plug_device_again(GPid pid)
 	plug_device_make();
 }
 
-/* --- what a program is told ---------------------------------------------------------------------- */
+/* --- what a program sees ------------------------------------------------------------------------- */
 
-/* What is queued is told first, then that the adapter has failed; returns how many events came. */
+/* Queued events come first, then the one that the adapter has failed. Returns how many events came. */
 unsigned
 plug_await_catastrophe(it_evd_handle_t evd)
 {

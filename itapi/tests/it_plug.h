@@ -31,7 +31,7 @@ bool plug_is_over(GPid *pid);
 /* The removal ends, and the same device is made anew. */
 void plug_device_again(GPid pid);
 
-/* What is queued is told first, then that the adapter has failed; returns how many events came. */
+/* Queued events come first, then the one that the adapter has failed. Returns how many events came. */
 unsigned plug_await_catastrophe(it_evd_handle_t evd);
 /*
  * The connection of an end has ended. It may look orderly: one end hears of the other's first, or siw's interface went down

@@ -3,7 +3,7 @@
 
 /*
  * Bad peers in processes of their own, which attack a listener on this machine with plain sockets: they connect and
- * are silent, or say a part of a Request, or nonsense, or one octet now and then; they connect and reset; they get a
+ * are silent, or say a part of a Request, or nonsense, or single octets with pauses; they connect and reset; they get a
  * connection and guess STags, stop inside of an FPDU, or take nothing.
  *
  * They are many, but they wait for each other: what has not been accepted yet is always less than half of the
@@ -30,7 +30,7 @@ void siege_recruit(void);
 void siege_begin(uint16_t port);
 /* Stop, and close everything. The service must go on meanwhile: it has connections in its queue. */
 void siege_stop(void);
-/* Have they stopped? Then *count tells how much it was. */
+/* Have they stopped? Then *count is what they have done. */
 bool siege_is_over(struct siege_count *count);
 /* The processes end. */
 void siege_dismiss(void);

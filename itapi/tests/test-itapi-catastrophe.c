@@ -112,7 +112,7 @@ fail(struct scene *s)
 	g_assert_cmpint(status, ==, IT_ERR_IA_CATASTROPHE);
 }
 
-/* --- what is told ------------------------------------------------------------------------- */
+/* --- reported events ---------------------------------------------------------------------- */
 
 /* All posted requests are flushed and the connection ends as BROKEN, here and at the peer; no other event comes. */
 static void

@@ -180,7 +180,7 @@ test_data(struct pair *pair)
 	buffer_close(&buffer);
 }
 
-/* What is told of the region, and what cannot be done with it. */
+/* What a query reports of the region, and which calls refuse it. */
 static void
 test_region(struct pair *pair)
 {

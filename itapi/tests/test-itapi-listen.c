@@ -250,7 +250,7 @@ test_backlog(struct pair *pair)
 	g_assert_cmpint(it_evd_free(small), ==, IT_SUCCESS);
 }
 
-/* The same for a peer that suppresses IRD and ORD. */
+/* A full backlog, with a peer that suppresses IRD and ORD. */
 static void
 test_backlog_suppressed(struct pair *pair)
 {

@@ -10,7 +10,7 @@
  * is where the test wants it, and goes on until it is killed.
  *
  *   ROLE  client: connects to the survivor; server: prints the port it listens on
- *   MODE  idle, write, send, read: what it does once connected, for ever
+ *   MODE  idle, write, send, read: what it does once connected, until it is killed
  *         fork: leaves a child alive that inherited everything
  *         exec: becomes another program, which has no part in the connection
  *         mute: server that never answers

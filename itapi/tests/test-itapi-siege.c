@@ -7,7 +7,7 @@
  *
  * The service is this process: a listener, and a fixed number of endpoints, each of which echoes one message. When no
  * endpoint is free, the one that has been in use for longest is taken. The clients are one process, so that what is
- * measured here is the service alone. Rates and times are told, not judged: only that each client is served.
+ * measured here is the service alone. Rates and times are printed, not judged: the test only requires that each client is served.
  */
 
 #include <stdio.h>

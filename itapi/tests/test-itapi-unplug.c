@@ -11,7 +11,7 @@
 #include "it_dgram.h"
 #include "it_plug.h"
 
-/* --- what a program is told ---------------------------------------------------------------------- */
+/* --- what a program sees ------------------------------------------------------------------------- */
 
 /* The connection of an end has ended, before the catastrophe. */
 static void

@@ -3,8 +3,8 @@
 
 /*
  * A peer that vanishes: no FIN and no reset comes, only silence. The administrator's time-outs are one or two
- * seconds here. The test fails if the end is not told within WAIT_US: the kernel alone would take a quarter of an
- * hour with data outstanding, and an idle connection would stay for ever.
+ * seconds here. The test fails if no event of the end comes within WAIT_US: the kernel alone would take a quarter of an
+ * hour with data outstanding, and an idle connection would never end.
  *
  * it0 is in the network of this process, it1 in another one. The peers are plain sockets of that other network. They
  * vanish by a route there that drops what goes to it0.
@@ -189,7 +189,7 @@ open_with(struct end *end, const char *settings)
 	pthread_mutex_unlock(&log_lock);
 }
 
-/* What was posted came back first, then the end was told, with a reason in the log. */
+/* Posted requests completed first, then the event of the end came, with a reason in the log. */
 static void
 expect_broken(struct end *end)
 {

@@ -230,7 +230,7 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 	conn = kal_entry_or_null(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
 	/* The client expects no reply without a third message, and its event would take the place of a later one. */
 	if (conn == NULL || (conn_event == KAL_CONN_REPLY && !conn->three_way)) {
-		/* Nobody is told; without a `conn` it is a late event of a retired queue pair. */
+		/* No client gets it; without a `conn` it is a late event of a retired queue pair. */
 	} else if (event->kind == RI_CM_TIME_WAIT_OVER) {
 		/* It is reported once for each attempt, after its end; kal_conn_reserve has the node. */
 		if (conn->state == KAL_CONN_ENDED && conn->wait_due) {

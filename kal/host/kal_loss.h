@@ -17,7 +17,7 @@ struct kal_loss {
 /* fire(arg) is called on the service thread, at most once and perhaps at once, until kal_loss_end() has returned. */
 void kal_loss_begin(struct kal_loss *loss, void (*fire)(void *arg), void *arg);
 void kal_loss_end(struct kal_loss *loss);
-/* For the service thread, which owns no lock: tell all of them. */
+/* For the service thread, which owns no lock: notify all of them. */
 void kal_loss_fire(void);
 
 #endif /* KAL_LOSS_H */

@@ -464,7 +464,7 @@ ask(void)
 	return r.answered;
 }
 
-/* No answer came in time, and whoever asked goes on as if it was refused: what kald grants late, by r.request, is over at once. */
+/* No answer came in time, and the caller goes on as if refused: what kald grants late, by r.request, is given back at once. */
 static void
 take_back(enum kald_number over)
 {

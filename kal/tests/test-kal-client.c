@@ -196,7 +196,7 @@ test_parents(void)
 	g_assert_cmpint(fixture_id(&f, KAL_CQ_DESTROY, f.cq), ==, RI_SUCCESS);
 }
 
-/* A context names one queue pair: the events of two could not be told apart. */
+/* A context names one queue pair: the events of two could not be distinguished. */
 static void
 test_same_context(void)
 {

@@ -301,7 +301,7 @@ half_established(struct attempt *a)
 }
 
 /*
- * A connection stands, ends, and the next attempt is under way, all before the service thread comes to
+ * A connection is established, ends, and the next attempt is under way, all before the service thread comes to
  * tidy up after the first: it leaves the second alone.
  */
 static void

@@ -179,7 +179,7 @@ say_often(struct kal_host *host, enum ri_log_level level, unsigned times)
 		host->table.log(host, level, "peer", "a line that a peer has caused");
 }
 
-/* So many lines in a second and no more; how many were left out is told once, with the first line after it. */
+/* A limited number of lines is written in a second; the first line after it reports, once, how many were left out. */
 static void
 test_flood(void)
 {

@@ -99,7 +99,7 @@ test_markers_agreed(void)
 	}
 }
 
-/* Nobody could be asked: ours is told apart from what a consumer says, others see a refusal. */
+/* No consumer could be asked: our initiator distinguishes that from a consumer's refusal, other peers see a refusal. */
 static void
 test_no_room(void)
 {

@@ -109,7 +109,7 @@ test_bounded(void)
 		close(peers[i]);
 }
 
-/* A refused peer that sends and sends is not listened to for ever. */
+/* Reading from a refused peer that does not stop to send has an end. */
 static void
 test_endless_octets(void)
 {

@@ -4,7 +4,7 @@
 /*
  * The client half against a daemon that is played by a thread: it may lie in each field, send what nobody has asked for, read nothing
  * for a while and answer too late. Whatever it does, the process has as many descriptors as before, has returned what it does not
- * have any more, and is open for no more than it believes. With `-m slow`: answers that come after the patience of whoever asked.
+ * have any more, and is open for no more than it believes. With `-m slow`: answers that come after the caller's patience has ended.
  */
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -93,7 +93,7 @@ request_take(void)
 	for (size_t i = 0; i < count; i++)
 		close(fds[i]);
 	g_assert_cmpint(kald_message_read(octets, (size_t)n, &request), ==, KALD_READ);
-	/* Only who shares an address proves where it is, or what it had. */
+	/* Only a process that shares an address proves where it is, or what it had. */
 	g_assert_true(count == 0 || request.head.number == KALD_SHARE);
 	g_assert_cmpuint(request.head.number, <, KALD_REQUESTS_END);
 	d.came[request.head.number]++;
@@ -440,7 +440,7 @@ test_returns(void)
 		pthread_mutex_lock(&d.lock);
 		d.deaf = true;
 		pthread_mutex_unlock(&d.lock);
-		/* Its answers fill the socket; what it is told is read all the same. */
+		/* Its answers fill the socket; messages to it are read all the same. */
 		for (unsigned i = 0; i < 4000; i++)
 			say_with(&describe, NULL, 0);
 		recall(KAL_RESOURCE_MR);
@@ -492,7 +492,7 @@ test_called_back_before(void)
 
 /* --- lives -------------------------------------------------------------------------------------- */
 
-/* After each outage the process is back as soon as after the first one, and tells what it has once. */
+/* After each outage the process connects as soon as after the first one, and claims what it has once. */
 static void
 test_outages(void)
 {

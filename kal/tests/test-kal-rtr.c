@@ -3,7 +3,7 @@
 
 /*
  * A peer asks for peer-to-peer mode, is accepted, and then is silent: the responder waits for its ready-to-receive
- * message for a limited time (RFC 6581 section 8; [WIRE 2.3.8]). Then the connection ends, its user is told so, and a
+ * message for a limited time (RFC 6581 section 8; [WIRE 2.3.8]). Then the connection ends, its user gets an event, and a
  * connection beside it stands. The test stops no clock: it moves the timer of the start-up to now.
  */
 
@@ -58,7 +58,7 @@ open_fixture(struct fixture *f)
 	*f = fixture_open_on(&host);
 }
 
-/* The log has told of it, perhaps after the user. */
+/* The log has a line about it, perhaps later than the user's event. */
 static void
 until_said(void)
 {

@@ -52,7 +52,7 @@ raise_event(struct ri_rnic *rnic, struct ri_cm_event event)
 	mc_lock();
 }
 
-/* The connection stands. Data moves only after the access layer has been told. */
+/* The connection is established. Data moves only after the access layer has had the event. */
 void
 mc_tell_up(void *object)
 {

@@ -251,7 +251,7 @@ static const struct ri_provider liar = {.name = "liar",
 static const struct ri_host host = {.size = sizeof(host), .log = log_line};
 static const struct ri_caller caller = {&liar, &host, "liar0"};
 
-/* --- each verb that makes or tells something, as one step ------------------------------------- */
+/* --- each verb that creates or returns something, as one step --------------------------------- */
 
 static struct ri_map map;
 

@@ -118,7 +118,7 @@ test_size_of_provider(void)
 	accepted();
 	p->size = offsetof(struct ri_provider, device) - 8;
 	refused(RI_REGISTRY_ERROR_SHAPE, "struct ri_provider");
-	/* What is behind the size it told is not there, whatever the memory holds. */
+	/* Members beyond the size that the table states count as absent, whatever the memory holds. */
 	p->size = offsetof(struct ri_provider, fast);
 	refused(RI_REGISTRY_ERROR_MEMBER, "\"fast\"");
 	large->provider = *whole_make();

@@ -305,7 +305,7 @@ test_path_first(void)
 }
 
 /*
- * What is no file is not opened: the dynamic linker would wait for ever at a FIFO that nobody writes to. This one has
+ * Only regular files are opened: at a FIFO without a writer the dynamic linker would wait without end. This one has
  * a writer, and enough in it for the linker to refuse it in words of its own.
  */
 static void
@@ -380,7 +380,7 @@ test_hostile(void)
 	g_assert_null(ri_loaded_new(&bad, "test", NULL));
 }
 
-/* A reason is never longer than there is room, whoever is put in front. */
+/* A reason fits into its buffer, however long the name in front of it is. */
 static void
 test_long_words(void)
 {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Calibrators that tell where the time of a short message goes. The first two are ping-pongs of one RDMA Write, ns of half a
+ * Calibrators that show where the time of a short message goes. The first two are ping-pongs of one RDMA Write, ns of half a
  * round trip, both ends poll:
  *
  * raw-fpdu  the shortest program that speaks the protocol: the sender makes a header, copies the payload and sends both

@@ -51,7 +51,7 @@ crowd_make(struct crowd *crowd, const struct bench_opts *opts)
 	bench_node_open(&crowd->node, opts->adapter, opts->size);
 }
 
-/* Connect all endpoints, and tell the other side where this one's memory is. */
+/* Connect all endpoints, and send the other side the address of this one's memory. */
 static void
 crowd_connect(struct crowd *crowd, int ctl, bool active)
 {
@@ -170,7 +170,7 @@ measure_scale(const struct bench_opts *opts, int ctl, bool active)
 	return value;
 }
 
-/* One Read of each connection: an initiator that has heard nothing yet wakes its peer now and then. */
+/* One Read of each connection, after which each initiator has heard from its peer, and so does not have to wake it (viw_wake.c). */
 static void
 read_each(struct crowd *crowd, size_t size, int ctl)
 {

@@ -22,7 +22,7 @@
  * ends. Meanwhile the service thread is kept in its sleep, and the clock nearly stands still, because windows are so slow
  * that the service thread would take over, and polls would look as if they took long.
  *
- * it-bench-count --identity tells what the counts depend on and counts nothing.
+ * it-bench-count --identity prints what the counts depend on and counts nothing.
  */
 #include <arpa/inet.h>
 #include <gnu/libc-version.h>

@@ -11,7 +11,7 @@
 #include <json-glib/json-glib.h>
 #include <stdint.h>
 
-/* Times below 2^TOOL_FIGURES_TOP ns (73 minutes) are told apart, longer ones counted together. */
+/* Times below 2^TOOL_FIGURES_TOP ns (73 minutes) have rows of their own; longer ones are counted together. */
 #define TOOL_FIGURES_SHIFT   7
 #define TOOL_FIGURES_TOP     42
 #define TOOL_FIGURES_BUCKETS ((TOOL_FIGURES_TOP - TOOL_FIGURES_SHIFT + 1) << TOOL_FIGURES_SHIFT)

@@ -15,7 +15,7 @@
 #include "tool_way.h"
 #include "tool_wire.h"
 
-/* What a link and another thread tell each other. The thread that uses the link has its own waits. */
+/* Signals between a link and another thread. The thread that uses the link has its own waits. */
 #define TOOL_GIVEN_UP "nothing came for too long, and others wait for the place"
 struct tool_watch {
 	atomic_bool

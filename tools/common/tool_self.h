@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /*
- * How a server says that it listens. Outside of --self it tells the user; with --self, the client that waits in the
+ * How a server announces that it listens: without --self to the user; with --self to the client that waits in the
  * same process.
  */
 struct tool_ready;

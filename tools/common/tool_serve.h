@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A server: open the adapter, listen, tell it, serve clients.
+ * A server: open the adapter, listen, print where, serve clients.
  *
  * The thread that calls tool_serve() takes every request for a connection. The first connection of a
  * run (index 0 of its greeting) makes a client with a thread of its own; further connections of that

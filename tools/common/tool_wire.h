@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the tools of both sides tell each other, as octets: integers in network byte order, strings
+ * Messages between the tools of both sides, as octets: integers in network byte order, strings
  * with their length in front. A cursor checks every bound; after the first overrun it reads zeros,
  * writes nothing and stays bad.
  */

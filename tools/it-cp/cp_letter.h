@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the two sides of a copy tell each other.
+ * Messages between the two sides of a copy.
  *
  *   client                                       server
  *   REQUEST  put or get, path, size, mode   ->
  *                                           <-   ANSWER  yes or why not; size and mode of a get
- *   then, from whoever has the file (sender) to the other (receiver):
+ *   then, from the side that has the file (sender) to the other (receiver):
  *   RDMA WRITE into slot n, CHUNK n, length ->
  *                                           <-   FREE n
  *   FINISH  octets, checksum (or ABORT why) ->

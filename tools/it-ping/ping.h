@@ -18,7 +18,7 @@
 struct ping {
 	struct tool_options options;
 	char *host;
-	uint64_t count; /* rounds; 0 is for ever */
+	uint64_t count; /* rounds; 0: without end */
 	uint64_t size;
 	gboolean verbose;
 	gboolean rping;  /* speak rping's protocol instead of our own */

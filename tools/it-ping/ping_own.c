@@ -12,7 +12,7 @@
  *   SEND "pong" (where its sink is)       -> RDMA WRITE of what it read, SEND "done"
  *   verifies the sink
  *
- * The first letter tells the server the parameters, and the server says whether it is ready. The
+ * The first letter has the parameters for the server, and the server says whether it is ready. The
  * client sends first and has the last word.
  */
 

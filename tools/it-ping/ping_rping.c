@@ -13,7 +13,7 @@
  *   compares the sink with the source
  *
  * Every message has 16 octets, in network order: address (8), key (4) and size (4) of a buffer; those of
- * "go on" have no meaning. Nothing tells one advert from the other but their order. The text is
+ * "go on" have no meaning. Only their order distinguishes one advert from the other. The text is
  * "rdma-ping-N: " for round N, counted from 0, and then the characters from 'A' to 'z' again and again,
  * one further on at the start of each round; the last octet is zero. Rping writes back what it read
  * up to that zero; we write all of it, which is the same for this text. The client ends the connection.

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * On a terminal a line each second tells of the rounds since the last one; the summary of all comes at
+ * On a terminal a line each second has the rounds since the last one; the summary of all comes at
  * the end, also when the user stops it.
  */
 

@@ -4,10 +4,10 @@
 /*
  * it-test: transactions in which every octet is verified, and performance of one operation.
  *
- * The side without a host serves. The client tells it the plan (test_plan.c) over a control
+ * The side without a host serves. The client sends it the plan (test_plan.c) over a control
  * connection (test_session.c, test_client.c, test_server.c); then each thread runs its lanes
  * (test_lane.c) through the transactions (test_transaction.c) or one lane through the measurement
- * (test_perf.c), and both sides tell each other how it ended.
+ * (test_perf.c), and each side reports to the other how it ended.
  */
 
 #include "test_session.h"

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A session: a control connection, over which the client tells a plan and both tell how its run ended,
+ * A session: a control connection, over which the client sends a plan and both sides report how its run ended,
  * once or more often, and the lanes of each run, each thread with some of its own. While the threads run, the thread of the
  * session watches the control connection; when that ends, the threads end too.
  */

@@ -136,7 +136,8 @@ receive(int fd, struct kald_message *message, GError **error)
 	if (n <= 0)
 		return tool_fail(error, TOOL_ERROR_PEER, "kald has ended the connection");
 	if (kald_message_read(octets, (size_t)n, message) == KALD_WRONG)
-		return tool_fail(error, TOOL_ERROR_PEER, "kald sends what is no message");
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "kald sent something that is not a message");
 	return true;
 }
 

@@ -266,7 +266,7 @@ replay_datagram_end(struct replay_end *end, it_pz_handle_t pz, const it_ep_attri
 	return status;
 }
 
-/* The receiver of that number, or one that had it. *several: the number does not tell which one. */
+/* The receiver of that number, or one that had it. *several: more than one has had that number. */
 static struct replay_end *
 receiver_find(struct replay_run *run, uint32_t qpn, bool *several)
 {

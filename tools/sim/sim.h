@@ -118,7 +118,7 @@ void sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed);
 void sim_node_start(struct sim_node *node);
 /* The program ends, by itself or not: its threads never run application code again, and its adapters are closed. */
 void sim_node_end(struct sim_node *node, int status, bool killed);
-/* The same for the node of the calling thread, which does not come back. */
+/* sim_node_end() for the node of the calling thread; does not return. */
 _Noreturn void sim_node_exit(int status);
 /* What a process does at its end, on the thread that ends it: handlers of atexit(), destructors, and what files have buffered. */
 void sim_process_over(void);
@@ -173,7 +173,7 @@ struct sim_thread {
 	bool (*ready)(void *arg);
 	void *arg;
 	char detail[64]; /* what it waits for, in words; may be empty */
-	/* It polls in vain; not run again before something has happened. */
+	/* It polls and finds nothing; it does not run again before something has happened. */
 	bool idle;
 	uint64_t idle_seen;
 	unsigned looks;      /* at a clock since another call */
@@ -213,7 +213,7 @@ bool sim_applies(void);
 _Noreturn void sim_thread_over(void);
 
 uint64_t sim_now(void);
-/* The same for a program that looks at a clock, which takes time. */
+/* sim_now() for a program that reads a clock; the read takes virtual time. */
 uint64_t sim_now_read(void);
 /* A program has looked at a clock; a program that does nothing else polls, perhaps for what another thread or a peer writes. */
 void sim_looked(const char *call);
@@ -304,7 +304,7 @@ bool sim_doors_check(const struct sim_scenario *scenario, const char *file, GErr
 void sim_doors_begin(void);
 /* An adapter was opened by the node: take its call, give it the faults that hold from the begin. */
 void sim_doors_opened(struct sim_node *node);
-/* Take what the adapters tell. */
+/* Handle the reports of the adapters. */
 void sim_doors_look(void);
 /* Give a command to one adapter, and wait until it is done. */
 void sim_doors_ask(struct sim_node *node, int door, const char *command);

@@ -16,7 +16,7 @@ sim_api_may_open(const char *name)
 {
 	if (sim_me == NULL || name == NULL || g_str_has_prefix(name, "emul:") || !sim_applies())
 		return true;
-	/* Of a name that no adapter has the library tells more. */
+	/* For a name that no adapter has the library gives a longer reason. */
 	if (!g_str_has_prefix(name, "iwarp") && !g_str_has_prefix(name, "ib") &&
 	    !g_str_has_prefix(name, "shm:"))
 		return true;

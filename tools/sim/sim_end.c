@@ -102,7 +102,7 @@ tell_thread(GString *text, const struct sim_thread *thread)
 			       thread->since / 1000000, (unsigned)(thread->since % 1000000));
 }
 
-/* A node that no thread tells of: it has not begun, or it has ended badly. */
+/* A node without a thread to describe: it has not begun, or it has failed. */
 static void
 tell_node(GString *text, const struct sim_node *node)
 {

@@ -17,7 +17,7 @@ uint64_t sim_deadline_after(const struct timespec *span);
 bool sim_span_is_good(const struct timespec *span);
 /* Wait in the scheduler until a descriptor can be read, unless it does not block. False: `patience` ns, if not 0, were too short. */
 bool sim_fd_wait(const char *call, int fd, uint64_t patience);
-/* How long a call for this socket waits, in ns; 0: for ever. */
+/* How long a call for this socket waits, in ns; 0: without a limit. */
 uint64_t sim_socket_patience(int fd, bool sends);
 /* A file that a program has opened: it is written out when the program ends. Returns it. */
 FILE *sim_stream_opened(FILE *file);

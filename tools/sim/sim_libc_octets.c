@@ -33,7 +33,7 @@ does_not_wait(int fd)
 	return status < 0 || (status & O_NONBLOCK) != 0;
 }
 
-/* Wait in the scheduler until it is ready, if the call would wait. False: it is not, after `patience` ns; 0: for ever. */
+/* Wait in the scheduler until it is ready, if the call would wait. False: it is not, after `patience` ns; 0: without a limit. */
 static bool
 fd_wait(const char *call, int fd, short events, uint64_t patience)
 {
@@ -234,7 +234,7 @@ recv(int fd, void *buf, size_t len, int flags)
 			     : SIM_REAL(recv)(fd, buf, len, flags);
 }
 
-/* The address of a stream's peer is none that this call tells. */
+/* This call does not return the address of a stream's peer. */
 ssize_t
 recvfrom(int fd, void *restrict buf, size_t len, int flags, __SOCKADDR_ARG address,
 	 socklen_t *restrict room)

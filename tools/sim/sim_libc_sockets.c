@@ -36,7 +36,7 @@ struct tcp {
 	bool listens, connected;
 	unsigned backlog;
 	GQueue *waiting;      /* of struct name: ends that nobody has accepted */
-	uint64_t patience[2]; /* ns, of calls that receive and that send; 0: for ever */
+	uint64_t patience[2]; /* ns, of calls that receive and that send; 0: without a limit */
 };
 
 /* A descriptor of a socket. The C library may have closed it without a word, as fclose() does. */

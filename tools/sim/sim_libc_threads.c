@@ -120,7 +120,7 @@ tell_owner(pthread_mutex_t *mutex)
 	}
 }
 
-/* Such a mutex tells the thread that has it; trylock does not. */
+/* Does this mutex check errors, and does the calling thread own it? Then a lock fails with EDEADLK, which trylock does not. */
 static bool
 checks_errors(const pthread_mutex_t *mutex)
 {
@@ -181,7 +181,7 @@ pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *when)
 	return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, when);
 }
 
-/* One that is not free is a poll in vain. */
+/* A trylock of a lock that is not free counts as an empty poll. */
 static int
 tried(const char *call, int error)
 {

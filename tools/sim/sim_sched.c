@@ -38,7 +38,7 @@ _Thread_local struct sim_thread *sim_me;
 
 static struct {
 	uint64_t now;
-	uint64_t happened; /* steps that were no polls in vain */
+	uint64_t happened; /* steps that were no empty polls */
 	uint64_t progress; /* when something last happened that a program waits for */
 	unsigned spins;
 	struct sim_thread *threads;
@@ -413,7 +413,7 @@ sim_idle(const char *why)
 	sim_me->idle = true;
 	sim_me->idle_seen = sched.happened;
 	sim_switch();
-	/* Until it does something else than to poll in vain. */
+	/* The flag stays until the thread does something other than an empty poll. */
 }
 
 void
@@ -445,7 +445,7 @@ sim_enter(const char *call)
 {
 	if (sim_me == NULL)
 		return;
-	/* A thread that polls on in vain is no step. */
+	/* A further empty poll of the same thread is not a step. */
 	if (sim_me->depth == 0 && sim_me->node != NULL && (!sim_me->idle || sim_me->wait != call))
 		sim_chance(call);
 	sim_me->call = call;

@@ -160,7 +160,7 @@ test_shorter(void)
 		   "the file ends after 0 of the 2622674 octets of its size");
 }
 
-/* What was added to the file after its size was told is not copied. */
+/* What was added to the file after its size was read is not copied. */
 static void
 test_longer(void)
 {

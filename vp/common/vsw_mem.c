@@ -357,7 +357,7 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 
 	struct vsw_mem_entry *entry = vsw_mem_at(table, wanted->stag);
 
-	/* Before the use: whoever tries a revoked key again and again must not keep the thread that revoked it from seeing an end. */
+	/* Before the use: repeated accesses with a revoked key must not delay the thread that revoked it. */
 	if (__builtin_expect(entry == NULL || !is_live(entry, wanted->stag), 0))
 		return no_access(use, VSW_MEM_STAG);
 

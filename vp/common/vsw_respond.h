@@ -164,7 +164,7 @@ const struct vsw_refusal *vsw_respond_atomic(const struct vsw_message *message, 
 					     const struct vsw_mem_use *word, uint64_t *old);
 
 /*
- * Take a receive into vsw_responder::wqe and name its queue in *cqe. VSW_SRQ_EMPTY: whoever posts the next one tells the peer
+ * Take a receive into vsw_responder::wqe and name its queue in *cqe. VSW_SRQ_EMPTY: the thread that posts the next one notifies the peer
  * (`awaited`, or the line of the SRQ).
  */
 static inline enum vsw_srq_result

@@ -348,7 +348,7 @@ bool vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer
 /* Begin a use of the peer's end; NULL: the peer is destroyed. Ends with vem_peer_put. */
 struct vem_qp *vem_peer_get(struct vem_qp *qp);
 void vem_peer_put(struct vem_qp *qp);
-/* The same for the owner of the role for the send queue. Ends with vem_peer_exit. */
+/* vem_peer_get() for a caller that owns the role for the send queue. Ends with vem_peer_exit. */
 struct vem_qp *vem_peer_enter(struct vem_qp *qp);
 void vem_peer_exit(struct vem_qp *qp);
 /* Make two queue pairs a pair; called with the fabric's lock. */
@@ -451,7 +451,7 @@ void vem_cm_timeout(void *arg);
 /* A time-wait is over. */
 void vem_cm_waited(void *arg);
 void vem_cm_rnic_task(void *arg);
-/* The queue pair's attempt to connect ends; the listener that has its request is told. */
+/* The queue pair's attempt to connect ends; the listener that has its request gets an event. */
 void vem_cm_withdraw(struct vem_qp *qp);
 /* Raise an event of connection management for a queue pair. */
 void vem_cm_tell(struct vem_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,

@@ -68,7 +68,7 @@ request_next_offered(struct ri_rnic *rnic, struct ri_cm_event *event)
 	return true;
 }
 
-/* The same for a request whose peer gave up; frees it. Called with the lock. */
+/* Take the event of the next request whose peer gave up, and free the request. Called with the lock. */
 static bool
 request_next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
@@ -367,7 +367,7 @@ cm_connect(struct ri_qp *ri, const struct ri_cm_params *params)
 	return RI_SUCCESS;
 }
 
-/* The same for a request from another process. */
+/* Accept a request from another process. */
 static enum ri_status
 conn_accept_remote(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params *params)
 {
@@ -394,7 +394,7 @@ conn_accept_remote(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_
 	return RI_SUCCESS;
 }
 
-/* Tie the two; called with the lock. The queue pair has its depths before its peer is told. */
+/* Pair the queue pair with that of the request; called with the lock. It has its depths before its peer hears of the accept. */
 static enum ri_status
 conn_accept(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params *params)
 {

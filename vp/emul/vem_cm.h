@@ -72,7 +72,7 @@ struct ri_listen *vem_listen_find(struct vem_fabric *fabric, const struct ri_ser
 void vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer);
 /* The request is answered or ended: remove it from the fabric. */
 void vem_conn_close(struct vem_conn *conn);
-/* The side that sent a request gives up; if the request was raised, the listener is told. */
+/* The side that sent a request gives up; if the listener has had an event for the request, it gets one for this. */
 void vem_conn_withdraw(struct vem_conn *conn);
 /* An attempt to connect has failed. */
 void vem_attempt_failed(struct vem_qp *qp, enum ri_cm_reason reason);

@@ -46,7 +46,7 @@ whole_of(const struct vsw_wqe *wqe, struct vsw_spans *octets)
 
 /*
  * There is no receive: wait for one, as long as the peer says, or this adapter. Returns whether the request is done. On a connection by
- * attributes the peer is not told of the end, and goes on.
+ * attributes the peer is not notified of the end, and goes on.
  */
 static bool
 wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)

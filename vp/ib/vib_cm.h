@@ -164,7 +164,7 @@ bool vib_source_addr(struct ri_rnic *rnic, uint32_t port, const struct ri_addr *
 bool vib_addr_listed(const struct ri_addr *addrs, uint32_t count, const struct ri_addr *addr);
 /* Does this id use the device of the adapter? */
 bool vib_id_is_of(const struct rdma_cm_id *id, const struct ri_rnic *rnic);
-/* Octets of librdmacm into the event; librdmacm tells the length of the field, not of what the peer filled in. */
+/* Copy private data of librdmacm into the event. librdmacm gives the length of the field, not of what the peer filled in. */
 void vib_event_pdata(struct ri_cm_event *event, const void *data, size_t len);
 
 /* --- vib_cm_reach.c ---------------------------------------------------------------------------- */

@@ -105,7 +105,7 @@ vib_follow_leave(struct ri_listen *listen, struct vib_cm *cm)
 		pthread_cond_wait(&cm->idle, &cm->lock);
 }
 
-/* --- what the kernel tells ------------------------------------------------------------------------ */
+/* --- reports of the kernel ------------------------------------------------------------------------ */
 
 static void
 on_message(void *arg, uint32_t events)

@@ -288,7 +288,7 @@ do_leave(struct vib_conn *conn, struct vib_qp *qp)
 }
 
 /*
- * The connection is established. A verb may have ended it in the meantime, when the kernel could not tell the peer yet and the timer
+ * The connection is established. A verb may have ended it in the meantime, when the kernel could not notify the peer yet and the timer
  * was that of the attempt.
  */
 static void
@@ -356,7 +356,7 @@ do_establish(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_even
 
 /*
  * The peer, or the stream, has ended the connection. A DREQ has to be answered, and says that the end is orderly, unless
- * the device of this side has refused something before: then the peer's DREQ only repeats what this side told it.
+ * the device of this side has refused something before: then the peer's DREQ only follows from that refusal.
  */
 static void
 do_hang_up(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_event *event)

@@ -17,7 +17,7 @@ void vib_events_catch_up(struct ri_rnic *rnic);
 void vib_events_stop(struct ri_rnic *rnic);
 
 /*
- * Have the host watch what the kernel tells all programs of its devices. Without that an idle adapter may not know of the end.
+ * Have the host watch the kernel's announcements of its devices, which every program can read. Without that an idle adapter may not know of the end.
  * RI_ERR_NO_DEVICE: it has gone already.
  */
 enum ri_status vib_removal_start(struct ri_rnic *rnic) RI_MUST_CHECK;

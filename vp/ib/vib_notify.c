@@ -38,8 +38,8 @@ condition_holds(const struct ri_ucq *cq, uint32_t how, uint32_t count)
 }
 
 /*
- * Have the device tell of its next completion. The caller owned the lock when it set `listening`, and owns it no more: the
- * call may be a system call. What comes in before it is found by staging again.
+ * Arm the device's CQ for its next completion. The caller owned the lock when it set `listening`, and owns it no more: the
+ * call may be a system call. The caller stages again afterwards, to find what came before it.
  */
 static void
 listen_device(struct ri_ucq *cq)

@@ -131,7 +131,7 @@ failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, stru
 	out->flags = (uint8_t)(RI_WC_SOLICITED | (out->flags & RI_WC_RECEIVE));
 	out->detail = in->vendor_err;
 	out->byte_len = 0;
-	/* Nobody else tells that a queue pair without a connection manager has failed: what the device flushes does. */
+	/* The failure of a queue pair without a connection manager shows only in the requests that the device flushes. */
 	if (in->status != IBV_WC_WR_FLUSH_ERR || qp->bare)
 		fault_note(cq, qp,
 			   &(struct vib_fault){.status = out->status,
@@ -258,8 +258,8 @@ wc_take(struct ri_ucq *cq, const struct ibv_wc *in, struct ri_wc *out)
 /* --- the staging ring -------------------------------------------------------------------------- */
 
 /*
- * There is no room for a completion. The first that is lost is told as an overflow of the CQ [RI 10.37], and its queue pair ends,
- * whose consumer would wait for it. Of a receive of an SRQ the queue pair is not known here.
+ * There is no room for a completion. The first one that is lost is reported as an overflow of the CQ [RI 10.37], and its queue pair
+ * ends, since the consumer would wait for it. For a receive of an SRQ the queue pair is not known here.
  */
 static __attribute__((noinline, cold)) void
 staged_lose(struct ri_ucq *cq, struct vib_slot *slot)

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What no attribute of a device tells: whether a completion queue can be resized, how many bytes of inline data a request can
+ * Properties that no attribute of a device has: whether a completion queue can be resized, how many bytes of inline data a request can
  * have, and whether there are unreliable connections. Objects are made to find that out when the adapter is opened, and
  * destroyed at once.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What no attribute of a device tells, found out with objects that are made for it; vib_probe.c. */
+/* Properties that no attribute of a device has, found out with objects that are made for it; vib_probe.c. */
 #ifndef VIB_PROBE_H
 #define VIB_PROBE_H
 

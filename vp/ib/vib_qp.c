@@ -141,9 +141,8 @@ verbs_attr(struct vib_qp *qp)
 }
 
 /*
- * The device's queue pair, with the room for inline data that was asked for, or, where that is less than what is of use for
- * copied payload, with as much of that as it has: there is no attribute that tells. *@p inline_bytes: of copied payload. NULL:
- * errno says why.
+ * Create the device's queue pair with the inline room that was asked for, or, if copied payload can use more, with as much of that
+ * as the device has: no attribute reports it, so this tries. *@p inline_bytes: room for copied payload. NULL: errno says why.
  */
 static struct ibv_qp *
 verbs_create(struct vib_qp *qp, uint32_t *inline_bytes)
@@ -505,7 +504,7 @@ vib_qp_destroy(struct vib_qp *qp)
 		vib_number_destroy(qp);
 		return;
 	}
-	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue or tells. */
+	/* From here on no poll finds a failure to report: the gate is closed, and no poll is inside a queue or reports one. */
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
 	leave_cq(&qp->user, qp->user.send_cq, NULL);
 	vib_chain_leave(&qp->user);

@@ -76,7 +76,7 @@ receive_fill(struct vib_slot *slot, const struct ri_recv_wr *wr, uint8_t opcode,
 {
 	slot->done.wr_id = wr->wr_id;
 	slot->done.opcode = opcode;
-	/* The device does not tell which messages were solicited, so each may have been. */
+	/* The device does not report which messages were solicited, so each may have been. */
 	slot->done.flags = RI_WC_RECEIVE | RI_WC_SOLICITED;
 	slot->odd = odd;
 }

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Why a connection has ended, in one line of the log with queue pair and peer, as the other providers have it. A device tells
+ * Why a connection has ended, in one line of the log with queue pair and peer, as the other providers have it. A device reports
  * less than they know: the status of a completion and a number of its vendor, an event, or a status of the connection
  * manager. The level is information: an end is nothing that lasts.
  */

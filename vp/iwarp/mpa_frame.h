@@ -135,7 +135,7 @@ mpa_fpdu_seal(uint8_t *fpdu, uint32_t ulpdu_len, bool crc)
  * @param[in] rules  what was agreed for this direction
  * @param[in] buf    octets received, the first one being the first of a length field
  * @param[in] len    how many
- * @param[out] fpdu  the frame; on MPA_MORE `size` tells how many octets the frame has in all, or 0
+ * @param[out] fpdu  the frame; on MPA_MORE `size` is how many octets the frame has in all, or 0
  * @retval MPA_OK        `fpdu->size` octets are one frame
  * @retval MPA_MORE      wait for more octets and call again
  * @retval MPA_CRC_WRONG the frame is invalid: Terminate 0x2002 (RFC 5044 8); `fpdu` is filled in

@@ -63,7 +63,7 @@
 
 /* --- size ---------------------------------------------------------------------------------- */
 
-/* Ask for the peer's window. False: the kernel does not tell. */
+/* Ask for the peer's window. False: the kernel does not report it. */
 static bool
 window_ask(struct viw_qp *qp, struct tcp_info *info)
 {

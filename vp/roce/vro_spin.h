@@ -47,7 +47,7 @@ struct vro_spin {
 static inline void
 vro_spin_found(struct vro_spin *spin)
 {
-	/* Packets that come one behind the other tell nothing. */
+	/* No empty poll came before these packets, so they say nothing about waits. */
 	if (VRO_SPIN_GET(polls) == 0)
 		return;
 	VRO_SPIN_SET(polls, 0);

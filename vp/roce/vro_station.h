@@ -98,7 +98,7 @@ enum ri_status vro_station_get(const struct ri_host *host, const char *name,
 void vro_station_put(struct vro_station *station);
 
 /*
- * Before a peer can be told to come: open the sockets of all addresses, and so take UDP port 4791 of each, if that has not happened
+ * Before an address is given to a peer: open the sockets of all addresses, and so take UDP port 4791 of each, if that has not happened
  * yet. RI_ERR_IN_USE: another socket has an address; a line in the log says whose. RI_ERR_RESOURCES; RI_ERR_FATAL: this is
  * the child of a fork.
  */

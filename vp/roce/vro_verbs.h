@@ -144,7 +144,7 @@ uint32_t vro_groups_receive(struct vro_station *station);
 void vro_groups_forget(const struct vro_station *station);
 
 /* vro_cm.c; all in the role. */
-/* What query tells, for one that connection management has; RI_QPS_NONE: it has not. */
+/* The state that a query returns for a queue pair that connection management has; RI_QPS_NONE: it does not have it. */
 enum ri_qp_state vro_tie_state(const struct vro_verbs_qp *qp);
 /* It ends at once; the end that fits is raised when all is flushed. */
 void vro_tie_break(struct vro_verbs_qp *qp);

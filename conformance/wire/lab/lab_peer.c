@@ -272,7 +272,7 @@ peer_of(const struct side *side)
 				.rnr_retry = 7};
 }
 
-/* Both bring theirs up. */
+/* Each side brings its queue pair up. */
 static void
 qp_up(struct side *side)
 {

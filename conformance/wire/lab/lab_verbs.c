@@ -402,7 +402,7 @@ note_events(struct lab_end *end, int ms)
 }
 
 /*
- * The next completion of a queue. siw loses one now and then if a reset comes with a Send [WIRE 14.11], so the wait is short
+ * The next completion of a queue. siw sometimes loses one if a reset comes with a Send [WIRE 14.11], so the wait is short
  * once the connection has ended.
  */
 static bool

@@ -54,7 +54,7 @@
 #define LOOK_US      100
 #define CONTROL      64 /* octets of a buffer for parameters */
 
-/* What the sides tell each other about a buffer. */
+/* The description of a buffer that each side sends. */
 struct keys {
 	uint32_t reads;
 	uint32_t key;
@@ -314,7 +314,7 @@ run_kind(struct peer_side *side, const struct kind *kind, GError **error)
 	return good;
 }
 
-/* One Write or Read of our buffer, to or from the same offset of theirs. */
+/* One Write or Read of our buffer, to or from the same offset of the peer's. */
 static bool
 post_rdma(struct test *test, uint64_t number, bool read, GError **error)
 {

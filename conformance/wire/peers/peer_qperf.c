@@ -503,7 +503,7 @@ test_as_server(struct test *test, GError **error)
 	       qperf_receive_end(&test->tcp, error) && wait_for_end(test, error);
 }
 
-/* After the test. A peer with which it failed is told the reason. */
+/* After the test. If it failed, the peer gets the reason. */
 static void
 end_test(struct test *test, bool good, GError **error)
 {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the two sides of qperf 0.4 tell each other over TCP, as the source of qperf 0.4.11 has it. Numbers are in
+ * The messages of qperf 0.4 over TCP, as the source of qperf 0.4.11 has it. Numbers are in
  * little-endian order, and a message has as many octets as the structure in C has on a machine of 64 bits, so some
  * end with octets of no meaning. The client makes one TCP connection for each test:
  *
@@ -44,7 +44,7 @@ struct qperf_results {
 	struct qperf_traffic received;
 };
 
-/* What comes from the peer is checked as far as it stands for itself: version, ranges, the text of a synchronization. */
+/* A message of the peer is checked as far as that needs no other message: version, ranges, the text of a synchronization. */
 bool qperf_send_request(const struct peer_tcp *tcp, const struct qperf_request *request,
 			unsigned patience, GError **error);
 bool qperf_receive_request(const struct peer_tcp *tcp, struct qperf_request *request,

@@ -10,7 +10,7 @@
  *   octets of private data, the number of its shared receive queue; the client sends 16 octets and ends
  *   the connection.
  * - ucmatose: the server sends all its messages on each connection, then the client does; the server ends
- *   the connections. Nothing tells how many and how large the messages are: both sides have the same
+ *   the connections. No message says how many and how large the messages are: both sides have the same
  *   options. The client has all connections open at once.
  * - cmtime: the client opens all its connections, then ends them.
  */

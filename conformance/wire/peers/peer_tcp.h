@@ -45,7 +45,7 @@ bool peer_tcp_connect(struct peer_tcp *tcp, const char *host, uint16_t port, uns
 		      GError **error);
 void peer_tcp_close(struct peer_tcp *tcp);
 
-/* All the octets; `what` they are is told if they cannot be sent, or do not come. */
+/* Send, or receive, all the octets. An error names them as `what`. */
 bool peer_tcp_send(const struct peer_tcp *tcp, const void *octets, size_t len, const char *what,
 		   GError **error);
 bool peer_tcp_receive(const struct peer_tcp *tcp, void *octets, size_t len, const char *what,

@@ -84,7 +84,7 @@ check_qp(const struct door_qp *qp)
 	g_assert_cmpuint(qp->qp.events_completed, <=, qp->async_taken);
 }
 
-/* `users` counts the work queues that complete into this CQ. */
+/* `users` counts the work queues that complete into this CQ. Its channel has one entry while upcalls are not taken yet. */
 static void
 check_cq(const struct door_slots *slots, struct door_cq *cq)
 {

@@ -30,7 +30,7 @@ enum {
 
 static int channel, other;
 
-/* One command: 0 or errno. `in` octets of the struct and `out` of the answer are told. */
+/* Write one command; 0 or errno. Its header states `in` octets of the struct and `out` of the answer. */
 static int
 command(int fd, uint32_t number, const void *body, size_t in, size_t out)
 {

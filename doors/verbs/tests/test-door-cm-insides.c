@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Parts of rdma_cm by themselves: commands as bytes, and what the kAL tells when a test wants it. */
+/* Parts of rdma_cm by themselves: commands as bytes, and events of the kAL that the test makes. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -339,7 +339,7 @@ test_device_lost(void)
 	OK(close(channel));
 }
 
-/* --- what the kAL tells ----------------------------------------------------------------------------------------- */
+/* --- events of the kAL ------------------------------------------------------------------------------------------ */
 
 static void
 raise_of(struct door_cm_id *id, enum kal_cm_kind kind, uint32_t reason)
@@ -500,7 +500,7 @@ test_queue_pairs(void)
 	g_assert_null(id->qp);
 	g_assert_cmpint(door_cm_id_state(id), ==, DOOR_CM_ENDED);
 	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_DISCONNECTED);
-	/* Nobody would tell the end of the time-wait any more. */
+	/* No event would report the end of the time-wait any more. */
 	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	qp = qp_of(context, id);
 	door_cm_id_set(id, DOOR_CM_CLOSING);

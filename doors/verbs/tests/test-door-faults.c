@@ -278,7 +278,7 @@ test_adapter(void)
 	g_usleep(30000);
 	tell("fail adapter");
 	OK(pthread_join(thread, NULL));
-	/* The ends of its connections are told first. */
+	/* The ends of its connections are reported first. */
 	do {
 		OK(ibv_get_async_event(bench.context, &event));
 		ibv_ack_async_event(&event);

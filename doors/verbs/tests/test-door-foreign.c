@@ -29,7 +29,7 @@ write_to(struct bench *bench, struct ibv_qp *qp, uint64_t wr_id)
 	bench_send(qp, &wr);
 }
 
-/* A queue that overflows tells so itself, before the queue pair that it ends. Receives: it is that of the receives. */
+/* A CQ that overflows has its event before the queue pair that ends with it. Receives: it is the CQ of the receives. */
 static void
 overflow(bool receives)
 {
@@ -109,7 +109,7 @@ test_failed_move(void)
 	(void)bench_expect(bench.cq, 3, IBV_WC_SUCCESS);
 }
 
-/* A new shared queue has no limit, and a queue pair tells which one it has. */
+/* A new shared queue has no limit, and the query of a queue pair returns its shared queue. */
 static void
 test_shared_queue(void)
 {

@@ -97,7 +97,7 @@ test_families(void)
 	g_assert_cmpuint(v4, >, 0); /* ::1 may be another process's */
 }
 
-/* The reader of an extended completion queue tells the same. */
+/* The readers of an extended completion queue return the same. */
 static void
 test_reader(void)
 {

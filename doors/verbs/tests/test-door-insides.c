@@ -160,7 +160,7 @@ test_key_and_immediate(void)
 
 /* --- queue pairs ---------------------------------------------------------------------------------------------- */
 
-/* An end that the provider tells too late for a queue pair that is new again does not move it. */
+/* The late event of an old connection does not move a queue pair that has been reset since. */
 static void
 test_ended_in_reset(void)
 {
@@ -400,7 +400,7 @@ test_qp_events(void)
 	}
 }
 
-/* A state that no event has told yet. */
+/* A state that no event has reported yet. */
 static void
 test_query_state(void)
 {

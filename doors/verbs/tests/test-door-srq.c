@@ -192,7 +192,7 @@ test_limit(void)
 	g_assert_cmpuint(attr.srq_limit, ==, 0);
 }
 
-/* When the queue pair takes no more receives, whoever ends its connection. */
+/* The event comes when the queue pair takes no more receives, whichever side ends the connection. */
 static void
 test_last_receive(void)
 {

@@ -102,7 +102,7 @@ check_cell(enum ibv_qp_state from, enum ibv_qp_state to, unsigned type)
 	int required = required_of(line, type);
 
 	g_assert_cmpint(door_states_allow(types[type], from, to, required), ==, is_move(from, to));
-	/* The state need not be told if it stays. */
+	/* A modify that leaves the state need not name it. */
 	g_assert_cmpint(door_states_allow(types[type], from, to, required & ~IBV_QP_STATE), ==,
 			is_move(from, to));
 	for (size_t i = 0; i < G_N_ELEMENTS(bits); i++) {
@@ -240,7 +240,7 @@ test_values(void)
 	OK(ibv_modify_qp(qp, &attr, IBV_QP_PATH_MIG_STATE));
 }
 
-/* A query tells what was set. */
+/* A query returns what was set. */
 static void
 test_query(void)
 {

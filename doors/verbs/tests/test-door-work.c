@@ -526,7 +526,7 @@ test_states(void)
 
 /* --- failures ---------------------------------------------------------------------------------------------------- */
 
-/* What fails tells why, first of all, and everything after it is flushed. */
+/* The completion of the request that failed comes first and has the reason; everything after it is flushed. */
 static void
 test_failures(void)
 {

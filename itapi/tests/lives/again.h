@@ -5,7 +5,7 @@
  * Calls that are refused and made again. In a program that links this, each call of IT-API is made with its first allocation refused, then
  * with its second, and so on until it is not refused any more. (Or each of the provider's verbs is refused the first time: that is up to the
  * adapter, and the call is made again.) A refused call changes nothing, so the program behaves as if there had been none. Nor does a call that
- * is refused for another reason: each object that lives tells after it what it told before it.
+ * is refused for another reason: a query of each object returns the same before and after it.
  */
 #ifndef AGAIN_H
 #define AGAIN_H
@@ -16,7 +16,7 @@
 void (*again_find(const char *name))(void);
 /* Query all objects that live, before the call. */
 void again_look(const char *name);
-/* The call gave this status, and no object tells anything else than before; the test fails if one does. */
+/* The call gave this status. The test fails unless the query of each object still returns what it did before. */
 void again_compare(const char *name, int status);
 /* An object of that kind ("ep") has been created; this one was freed, and what is of an adapter with it. */
 void again_made(const char *kind, void *handle);

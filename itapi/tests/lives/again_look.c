@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What objects tell before and after a refused call. The thread that creates the first object looks; calls of other threads, and of
+ * What queries of objects return before and after a refused call. The thread that creates the first object looks; calls of other threads, and of
  * callbacks, are not looked at.
  */
 #include <glib.h>

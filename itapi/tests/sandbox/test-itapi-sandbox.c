@@ -161,7 +161,7 @@ struct plan {
 	bool later;
 };
 
-/* What a child tells, in memory that both have. */
+/* What a child reports, in memory that it shares with its parent. */
 struct told {
 	struct life_report report;
 	bool unfiltered;

@@ -105,7 +105,7 @@ occupy(void)
 		(void)bind(fd, (const struct sockaddr *)&at, sizeof(at));
 }
 
-/* NULL: this kernel does not tell. */
+/* NULL: this kernel does not report it. */
 static const struct counts *
 count(const char *adapter)
 {

@@ -368,7 +368,7 @@ cpu_of(const struct play *play)
 	return used.tv_sec * G_USEC_PER_SEC + used.tv_nsec / 1000;
 }
 
-/* A request is paid by the time that it takes, so clients with requests that take long leave the others theirs. */
+/* A client is charged the time that its requests take, so slow requests of one client leave the others their share. */
 static void
 test_costly(void)
 {

@@ -105,7 +105,7 @@ test_rules_unread(void)
 			g_usleep(1000);
 		}
 		play_policy(&play, round == 0 ? "[policy]\npeers = 10.0.0.0/8\n" : "");
-		/* The daemon has read them when it tells them to a client that is new. */
+		/* The daemon has read the rules when it sends them to a new client. */
 		do
 			close(play_join(&play, KALD_CLIENT, &message));
 		while (message.body.welcome.any_peer != round);
@@ -153,7 +153,7 @@ test_waits(void)
 	}
 }
 
-/* Read changes up to the answer of a request that is made now; adds up what came, and what is told as lost. */
+/* Read changes up to the answer of a request that is made now; adds up what came, and what was reported as lost. */
 static void
 changes_read(int tool, uint64_t *got, uint64_t *lost)
 {
@@ -170,7 +170,7 @@ changes_read(int tool, uint64_t *got, uint64_t *lost)
 	}
 }
 
-/* Of a watcher that reads late: what it gets, and what it is told that it lost, are together what has happened. */
+/* A watcher that reads late: the changes that it gets and those reported as lost add up to all that have happened. */
 static void
 test_lost(void)
 {
@@ -189,7 +189,7 @@ test_lost(void)
 		for (unsigned i = 0; i < each; i++)
 			g_assert_cmpuint(play_borrow(client, KAL_RESOURCE_QP, 1, NULL), ==, 0);
 		changes_read(tool, &got, &lost);
-		/* The next change tells of all that were lost, and those after it of nothing. */
+		/* The next change reports all that were lost, and those after it none. */
 		for (unsigned i = 0; i < 3; i++) {
 			g_assert_cmpuint(play_borrow(client, KAL_RESOURCE_QP, 1, NULL), ==, 0);
 			changes_read(tool, &got, &lost);

@@ -39,7 +39,7 @@ expect_lent(uint64_t amount, uint32_t processes)
 	g_assert_cmpuint(count, ==, processes);
 }
 
-/* What a process tells when it has queue pairs. */
+/* What a process reports when it has queue pairs. */
 struct told {
 	uint64_t lent;
 	pid_t child; /* which has its connection, too; 0: none */

@@ -377,7 +377,7 @@ test_stop(void)
 	g_assert_cmpuint(reply.body.stop_reply.count, ==, 1);
 	g_assert_true(play_receive(a, &reply));
 	g_assert_cmpint(reply.head.number, ==, KALD_STOPPED);
-	/* One message tells the client, however often its session is stopped. */
+	/* The client gets one message, however often its session is stopped. */
 	play_ask(tool, &request, &reply);
 	g_assert_cmpuint(reply.body.stop_reply.count, ==, 1);
 	kald_message_begin(&request, KALD_BORROW, 5, KALD_OK);

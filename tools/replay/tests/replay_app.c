@@ -37,7 +37,7 @@ struct side {
 	unsigned next_recv;
 };
 
-/* What the server tells, in its private data and its answers. */
+/* What the server sends, in its private data and its answers. */
 struct told {
 	uint64_t addr;
 	uint64_t context;

@@ -44,7 +44,7 @@ struct side {
 	unsigned slot, far_slot;
 };
 
-/* What both sides tell each other. */
+/* The messages of both sides. */
 struct told {
 	uint32_t id;     /* of the datagram endpoint */
 	uint32_t window; /* 0: none */

@@ -323,7 +323,7 @@ test_send_short(void)
 	g_assert_cmpuint(wc.wr_id, ==, 2);
 }
 
-/* Without a receive the piece may come again; whoever posts one must tell. */
+/* Without a receive the piece may come again; the thread that posts one must notify the sender. */
 static void
 test_send_waits(void)
 {

@@ -526,7 +526,7 @@ crowd_post(void *arg)
 	return NULL;
 }
 
-/* Every receive goes to exactly one of many members, and none waits for ever, while the size changes. */
+/* Every receive goes to exactly one of many members, and none waits without end, while the size changes. */
 static void
 test_crowd(void)
 {

@@ -41,7 +41,7 @@ guint64 vth_copied(struct vth *vth);
 guint vth_relaxed(struct vth *vth);
 /* How often it has slept meanwhile. */
 guint vth_napped(struct vth *vth);
-/* From now on the host is one of RNIC-PI 1.6, which cannot be told of a wait. */
+/* From now on the host is one of RNIC-PI 1.6, which has no call that announces a wait. */
 void vth_make_old(struct vth *vth);
 
 /*

@@ -189,7 +189,7 @@ uint32_t vem_shm_bell_poll(void *engine);
 uint32_t vem_shm_bell_progress(void *engine, uint32_t budget);
 bool vem_shm_bell_enter(void *engine, int *fd);
 void vem_shm_bell_leave(void *engine);
-/* Own the role rx, and give it up; for whoever removes something. */
+/* Own the role rx, and give it up; for threads that remove something. */
 void vem_shm_rx_take(struct vem_shm *shm);
 void vem_shm_rx_drop(struct vem_shm *shm);
 /* Read what was written before a packet that has come: what was done before the end is done. Not an owner of rx. */
@@ -230,7 +230,7 @@ struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *servi
 			     enum ri_cm_reason *reason);
 /* The same to the process that has a block of queue pair numbers; NULL: no process has it (RI_CM_REASON_REFUSED), or a lack. */
 struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block, enum ri_cm_reason *reason);
-/* Is the block of numbers that the other side says its own? The name of the block tells. */
+/* Does the block of numbers that the other side names belong to it? The name of the block shows that. */
 bool vem_link_has_block(struct vem_link *link);
 /* Is it to the process that has the block, as far as that says? */
 bool vem_link_leads_to(const struct vem_link *link, uint32_t block);

@@ -278,7 +278,7 @@ void vem_remote_query_down(struct vem_link *link);
 /* --- the responder and the answers: vem_remote_receive.c; owner of vem_shm::rx -------------- */
 
 void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry);
-/* Tell the other end what is executed, if it has not been told. False: there is no room. Any thread. */
+/* Acknowledge to the other end what is executed, if that has not happened. False: there is no room. Any thread. */
 bool vem_remote_acknowledge(struct vem_remote *remote);
 /* The other end is known from now on. */
 void vem_remote_known(struct vem_remote *remote);
@@ -298,11 +298,11 @@ vem_remote_answered(struct vem_remote *remote, bool answered)
 bool vem_remote_owes_one_ack(const struct vem_link *link);
 /* Write the answers that are owed, as far as there is room. */
 void vem_remote_answers(struct vem_link *link);
-/* There is room again: run whoever waits for it. */
+/* There is room again: run the queue pairs that wait for it. */
 void vem_remote_room(struct vem_link *link);
 /* Connections have become ready: tell the other ends. */
 void vem_remote_readies(struct vem_link *link);
-/* The right to take receives, of whoever has it for a moment; for messages that nobody repeats. */
+/* Take the queue pair's role for receiving, and try a few times if another thread has it; for messages that are not repeated. */
 bool vem_remote_receives_take(struct vem_qp *qp);
 /* The responder can go on, or will refuse: tell the other end. Any thread that is inside of the queue pair. */
 void vem_remote_ready(struct vem_remote *remote);

@@ -515,7 +515,7 @@ go_back(struct vem_qp *qp, struct vem_remote *remote, uint32_t number, bool rnr)
 		host->timer_start(host->self, &qp->rnr_timer, until);
 }
 
-/* What the other end has told. True: the connection ends. */
+/* Handle what the other end has reported. True: the connection ends. */
 static bool
 told_handle(struct vem_qp *qp, struct vem_remote *remote)
 {
@@ -568,7 +568,7 @@ window_collect(struct vem_qp *qp, struct vem_remote *remote, bool captured)
 	    atomic_exchange(&remote->ready, false))
 		remote->stalled = false;
 	if (remote->stalled && atomic_load(&qp->rnr_until) == VEM_RNR_LATE) {
-		/* By attributes the peer is not told, and goes on. */
+		/* On a connection by attributes only this end fails; the peer is not notified, and goes on. */
 		if (atomic_load(&qp->by_peer))
 			remote->failed = RI_WC_RNR;
 		else

@@ -287,7 +287,7 @@ refused_needs_none(struct node *node, struct end *end)
 	g_assert_cmpint(end_modify(end, RI_QPS_IDLE), ==, RI_SUCCESS);
 }
 
-/* The end of a time-wait is told, but not to a queue pair that skipped it or is gone. */
+/* The end of a time-wait has an event, but not for a queue pair that skipped it or is destroyed. */
 static void
 test_time_wait(void)
 {

@@ -151,7 +151,7 @@ test_members(void)
 	expect(&s, 2, 22);
 }
 
-/* None of these gets it: another key, another group, no receive, a receive too short; and not all are told so. */
+/* None of these gets the datagram: a member without a receive, a member of another group, a member with another key. */
 static void
 test_others_get_none(void)
 {

@@ -144,7 +144,7 @@ test_for_ever(void)
 	pair_close(&p);
 }
 
-/* No receive: rnr_retry times the wait that the peer tells; the peer goes on. */
+/* No receive: the end comes after rnr_retry times the wait that the peer demands; the peer goes on. */
 static void
 test_rnr(void)
 {

@@ -507,7 +507,7 @@ test_given_up(void)
 
 /* --- patience --------------------------------------------------------------------------------------- */
 
-/* By attributes: who is told to wait for a receive waits, and nothing of that is left when it has come. */
+/* A connection by attributes: an end that has to wait for the peer's receive waits, and keeps no trace of that afterwards. */
 static void
 test_patience(void)
 {
@@ -634,7 +634,7 @@ no_limit(void)
 
 /* --- datagrams whose process cannot be reached --------------------------------------------------------- */
 
-/* The list of what is dialed is full: the socket that was connected in vain is closed. */
+/* The list of dialed links is full: the socket that was connected for one more is closed. */
 static void
 test_dials(void)
 {
@@ -752,7 +752,7 @@ test_full(void)
 
 /* --- groups ------------------------------------------------------------------------------------------- */
 
-/* Members of one process join and leave in each order: whoever is left gets what is sent, and the last one ends the group. */
+/* Members of one process join and leave in each order: those that are left get what is sent, and the last one ends the group. */
 static void
 test_members(void)
 {

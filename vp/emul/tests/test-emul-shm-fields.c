@@ -281,7 +281,7 @@ entry_comes(struct vem_remote *remote, struct vem_wire wire, uint32_t length)
 	vem_shm_rx_drop(remote->link->shm);
 }
 
-/* Nothing that an unreliable connection is told has an effect on it. */
+/* No answer of the peer has an effect on an unreliable connection. */
 static void
 test_unreliable(void)
 {

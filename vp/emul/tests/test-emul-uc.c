@@ -57,7 +57,7 @@ test_shared(void)
 	pair_close(&p);
 }
 
-/* A message that found no receive does not wait for one: the next receive goes to whoever has a message then. */
+/* A message that found no receive does not wait for one: the next receive goes to the next message. */
 static void
 test_shared_by_two(void)
 {

@@ -33,12 +33,12 @@ const char *node_path(struct node *node, const char *text);
 void ends_open(struct ends *ends, const char *adapter);
 /* Free all of it, a first, and the host. b's adapter may have events then; a's may not. */
 void ends_close(struct ends *ends);
-/* The same at any moment: what happens meanwhile is of no interest. */
+/* ends_close() in any state: events that come meanwhile are dropped. */
 void ends_drop(struct ends *ends);
 
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);
-/* The same: either side tells how often the other one tries to find a receive. */
+/* ends_connect() in which each side states how often the other one retries a message that found no receive. */
 void ends_connect_tries(struct end *a, struct end *b, uint8_t told_by_a, uint8_t told_by_b);
 /* Where a test listens and whom it connects to. */
 struct ri_cm_params node_params(const struct ri_service *service);

@@ -115,7 +115,7 @@ test_own(void)
 	ah_free(ah);
 }
 
-/* What fails at once is told by the verb. */
+/* A failure that is known at once is the status of the verb. */
 static void
 test_refused(void)
 {

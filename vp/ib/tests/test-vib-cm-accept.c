@@ -344,7 +344,7 @@ test_accept_refused(void)
 	qp->qp.state = RI_QPS_IDLE;
 	g_assert_cmpint(vib_cm_ops.resolve_answer(request, &(struct ri_service_answer){0}), ==,
 			RI_ERR_INVALID_HANDLE);
-	/* The peer has given up: the kernel tells it by this call. */
+	/* The peer has given up: this call of the kernel reports it. */
 	fake_fail("init_qp_attr", EINVAL);
 	g_assert_cmpint(accept_it(request, qp), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(qp->qp.state, ==, RI_QPS_IDLE);

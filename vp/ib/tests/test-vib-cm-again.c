@@ -153,7 +153,7 @@ test_deadline(void)
 	fake_no_upcall(fake);
 	fake_advance(fake, 200);
 	g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_TIMEOUT);
-	/* What the new id tells afterwards means nothing. */
+	/* Later events of the new id are ignored. */
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 	attempt_free(fake, qp);
 }

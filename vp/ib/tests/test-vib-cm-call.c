@@ -58,7 +58,7 @@ test_apart(void)
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
 }
 
-/* The call fails: the service thread tells it. */
+/* The call fails: the service thread reports that. */
 static void
 test_fails(void)
 {

@@ -92,7 +92,7 @@ test_two_way(void)
 	fake_no_upcall(fake);
 }
 
-/* The counts that the owner tells go to the peer; those that have no place in a message are refused. */
+/* The retry counts that the caller gives go to the peer; those that do not fit into a message are refused. */
 static void
 test_counts(void)
 {
@@ -440,7 +440,7 @@ abort_now(void *arg)
 	vib_qp_end(&qp->qp, &broken, RI_EVENT_NONE);
 }
 
-/* An end while the kernel confirms: it could not tell the peer then, so it is told again, and this side has its event. */
+/* An end while the kernel confirms, when it cannot notify the peer yet: it is asked again later, and this side has its event. */
 static void
 test_end_while_confirming(void)
 {
@@ -467,7 +467,7 @@ test_end_while_confirming(void)
 	}
 }
 
-/* The peer does not answer, and the kernel does not tell the end of the time-wait. */
+/* The peer does not answer, and the kernel does not report the end of the time-wait. */
 static void
 test_disconnect_unanswered(void)
 {
@@ -521,7 +521,7 @@ test_hang_up(void)
 	fake_free(&fake);
 }
 
-/* The layers above abort: the peer is told, and the caller ends the queue pair. */
+/* The layers above abort: the peer is notified, and the caller ends the queue pair. */
 static void
 test_abort(void)
 {
@@ -542,7 +542,7 @@ test_abort(void)
 	}
 }
 
-/* Nothing is told after the end of the object, whatever is on the way. */
+/* No event of an object comes after its destruction, whatever is on the way. */
 static void
 test_destroy(void)
 {

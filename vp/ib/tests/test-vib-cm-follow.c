@@ -22,7 +22,7 @@ listen_new(struct fake *fake, uint32_t backlog)
 	return listen;
 }
 
-/* The kernel tells that the addresses have changed, as a message of the routing socket does. */
+/* The kernel reports that the addresses have changed, as a message of the routing socket does. */
 static void
 change(struct fake *fake, uint32_t num_addrs)
 {
@@ -133,7 +133,7 @@ test_first(void)
 	reject(ask(fake, listen, 0));
 }
 
-/* A spigot may lose all, and a query that fails tells nothing. */
+/* A spigot may lose all its addresses; a query that fails changes nothing. */
 static void
 test_all(void)
 {
@@ -191,7 +191,7 @@ test_later(void)
 	reject(ask(fake, listen, 1));
 }
 
-/* What comes while the listener is made is not missed, though the kernel has told it before. */
+/* A change while the listener is made is not missed, though the kernel has reported it before. */
 static void
 test_meanwhile(void)
 {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management for a number, over a librdmacm that the test plays: the peer is told the number, and each event of a
+ * Connection management for a number, over a librdmacm that the test plays: the peer gets the number, and each event of a
  * set-up says how the peer is reached.
  */
 #include <arpa/inet.h>
@@ -155,7 +155,7 @@ test_accept(void)
 	vib_cm_ops.listen_destroy(listen);
 }
 
-/* A GID of a fabric is none of IP. What the kernel does not tell is 0, and the connection stands all the same. */
+/* A GID of a fabric is not an IP address. What the kernel does not report is 0, and the connection is established all the same. */
 static void
 test_unknown(void)
 {

@@ -435,7 +435,7 @@ queues_scarce(struct device *d)
 	d->create_error = d->resize_error = 0;
 }
 
-/* What the user is told when memory cannot be pinned, and what the application. */
+/* What the log says when memory cannot be pinned, and which status the application gets. */
 static void
 test_pinning(void)
 {

@@ -78,7 +78,7 @@ test_objects(void)
 	}
 	/* The last one was an end. */
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	/* What a newer kernel tells is read and left alone. */
+	/* A message that only a newer kernel sends is read and ignored. */
 	event_send(d, &(struct ibv_async_event){.event_type = (enum ibv_event_type)77});
 	g_assert_cmpuint(acknowledged, ==, G_N_ELEMENTS(rows) + 1);
 	g_assert_cmpuint(d->async_events->len, ==, G_N_ELEMENTS(rows));
@@ -399,7 +399,7 @@ test_queue_goes(void)
 	setting_free(&setting);
 }
 
-/* What the kernel tells everybody: the removal of this device ends the adapter once, and nothing else does. */
+/* Announcements of the kernel: the removal of this device ends the adapter once, and no other one does. */
 static void
 test_messages(void)
 {
@@ -431,7 +431,7 @@ test_messages(void)
 	}
 }
 
-/* Messages are lost, or the adapter is opened while its device goes: then the device's folder tells. */
+/* Messages are lost, or the adapter is opened while its device goes: then the device's folder shows that. */
 static void
 test_messages_lost(void)
 {
@@ -449,7 +449,7 @@ test_messages_lost(void)
 	close(d->verbs.async_fd);
 }
 
-/* Without a connection manager the first message is told to the layers above, and a fatal event is the end, which the log has. */
+/* Without a connection manager the first message is reported to the layers above, and a fatal event is the end, which the log has. */
 static void
 test_bare(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the layers above are told of a failure, over a device that the test plays (vib_device.h). */
+/* What is reported of a failure to the layers above, over a device that the test plays (vib_device.h). */
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include "vib_post.h"
 
 /*
- * A datagram that fails [IT 5.2]: the event tells a protection error from others. From the completion on, the queue pair has
+ * A datagram that fails [IT 5.2]: the event distinguishes a protection error from others. From the completion on, the queue pair has
  * failed: it cannot be reset before its end was raised.
  */
 static void

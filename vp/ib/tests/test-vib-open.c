@@ -516,7 +516,7 @@ is_unlimited(void)
 	return (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
 }
 
-/* A limit that is too small is told when the adapter is opened, unless it is none for this process. */
+/* A limit that is too small is logged when the adapter is opened, unless it does not bind this process. */
 static void
 test_limit(void)
 {

@@ -107,7 +107,7 @@ recv_post(struct vib_qp *qp, uint64_t id)
 	g_assert_cmpint(vib_post_rq(&qp->user, &wr), ==, RI_SUCCESS);
 }
 
-/* What the device is told for each half, and what it may do then. */
+/* The attributes that the device gets for each half, and what it may do then. */
 static void
 test_reliable(void)
 {
@@ -331,7 +331,7 @@ test_ends(void)
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 }
 
-/* What the device flushes is all that tells of an error that it found as a responder, also before the queue pair sends. */
+/* An error that the device found as a responder shows only in what it flushes, even before the queue pair sends. */
 static void
 test_responder(void)
 {

@@ -226,7 +226,7 @@ test_growth(void)
 	for (uint64_t id = 0; id < 12; id++)
 		receive(&s, (id * 5) % 12);
 	g_assert_cmpuint(fill(&s), ==, 12);
-	/* It gets no smaller; the real size is told. Less than what is outstanding is refused [IT 12.11]. */
+	/* It gets no smaller; the call returns the real size. Less than what is outstanding is refused [IT 12.11]. */
 	attr.max_wr = 11;
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_BUSY);
 	for (uint64_t id = 12; id < 21; id++)

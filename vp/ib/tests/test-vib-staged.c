@@ -216,7 +216,7 @@ test_destroyed(void)
 	data_qp_end(&other);
 }
 
-/* How often it was told that the queue has overflowed. */
+/* How many events have reported that the queue has overflowed. */
 static unsigned
 overflows(const struct device *d)
 {
@@ -252,7 +252,7 @@ poll_all(struct device *d)
 /* Nanoseconds, after which what a device that has failed has not completed is flushed. */
 #define DRAINED (60 * 1000 * 1000)
 
-/* The ends of more requests than the ring has room for: what is lost is told once, each end comes, and the queues are empty. */
+/* The ends of more requests than the ring has room for: one event reports the loss, each end comes, and the queues are empty. */
 static void
 test_overflow(void)
 {
@@ -279,7 +279,7 @@ test_overflow(void)
 	vth_advance(d->vth, DRAINED);
 	g_assert_cmpuint(overflows(d), ==, 1);
 	g_assert_cmpuint(d->cm_events->len, ==, MANY);
-	/* What is posted now is lost, too: that is told already. */
+	/* What is posted now is lost, too; no second event reports that. */
 	g_assert_cmpint(data_post(qps[MANY - 1], &region, 99, 0), ==, RI_SUCCESS);
 	vth_advance(d->vth, DRAINED);
 	g_assert_cmpuint(overflows(d), ==, 1);
@@ -366,7 +366,7 @@ test_overflow_ends(void)
 	d->cq = kept;
 }
 
-/* The queue goes before the service thread has told: nothing is told of it afterwards. */
+/* The queue is destroyed before the service thread has reported the overflow: no event of it comes afterwards. */
 static void
 test_overflow_destroyed(void)
 {

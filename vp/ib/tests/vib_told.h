@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What a device that the test plays tells: libibverbs' channels of events, the kernel's messages, and who hears of it. */
+/* Reports of a device that the test plays: libibverbs' channels of events, the kernel's messages, and the upcalls for them. */
 #ifndef VIB_TOLD_H
 #define VIB_TOLD_H
 

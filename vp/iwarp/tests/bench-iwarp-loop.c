@@ -217,7 +217,7 @@ our_read_trip(struct side *s, size_t size, unsigned n)
 	return (double)(now() - start) / n;
 }
 
-/* Wait at the far side until everything has come, as the near side's last Send tells. */
+/* Wait at the far side until everything has come, which the near side's last Send shows. */
 static double
 our_stream(struct side *s, size_t size, unsigned n, unsigned window, bool read_op)
 {

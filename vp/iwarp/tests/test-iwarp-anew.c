@@ -260,7 +260,7 @@ live_before(struct peer *f)
 	expect_dropped(peer_qp(f));
 }
 
-/* The attributes that the queue pair tells, but for those of the last stream's Terminate. */
+/* The attributes that a query returns, except those of the last stream's Terminate. */
 static struct ri_qp_attr
 attributes(struct peer *f)
 {
@@ -301,7 +301,7 @@ run_used(const struct life *life, unsigned left, uint8_t with, const struct viw_
 		overwrite(memory, left, with);
 		begin(&f);
 		g_assert_true(peer_qp(&f) == memory);
-		/* Before it has a stream, too, it tells nothing of the one before. */
+		/* Even before it has a stream, its attributes show nothing of the one before. */
 		struct ri_qp_attr new = end_attr(f.end);
 
 		g_assert_cmpuint(new.terminate_len, ==, 0);

@@ -136,7 +136,7 @@ do_wait_on(struct vrc_conn *conn, const struct vrc_input *in)
 	wait_for(conn, conn->wait, 0);
 }
 
-/* Each MRA costs a copy, and without one it is ignored, so that a peer cannot hold an exchange for ever. */
+/* Each MRA costs a copy, and without one it is ignored, so that a peer cannot prolong an exchange without end. */
 static void
 do_hold(struct vrc_conn *conn, const struct vrc_input *in)
 {
@@ -180,7 +180,7 @@ times_joined(uint8_t a, uint8_t b)
 	return larger;
 }
 
-/* 0 means for ever on the wire, and then a dead peer would not be noticed. */
+/* On the wire 0 means no limit, and then a dead peer would not be noticed. */
 uint8_t
 vrc_ack_time(uint8_t code)
 {

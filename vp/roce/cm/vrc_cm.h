@@ -169,7 +169,7 @@ enum ri_status vrc_confirm(struct vrc_cm *cm, uint64_t number, bool accept, cons
  * RI_ERR_INVALID_HANDLE, RI_ERR_INVALID_STATE: it ends; RI_ERR_INVALID_ARG: too much private data.
  */
 enum ri_status vrc_disconnect(struct vrc_cm *cm, uint64_t number, const void *pdata, uint16_t len);
-/* The queue pair failed or is destroyed, or the query is withdrawn: the peer is told, and no event names it any more. */
+/* The queue pair failed or is destroyed, or the query is withdrawn: the peer is notified, and no event names it any more. */
 void vrc_abandon(struct vrc_cm *cm, uint64_t number);
 /* A packet came for the queue pair of an accepted request: the peer has the REP, its RTU was lost or is late. */
 void vrc_data_arrived(struct vrc_cm *cm, uint64_t number);

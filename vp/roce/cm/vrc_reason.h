@@ -15,7 +15,7 @@
 
 /* The reason of a REJ as that of RI_CM_FAILED; RI_CM_REASON_CONSUMER means RI_CM_REJECTED. */
 enum ri_cm_reason vrc_reason_of_rej(uint16_t reason);
-/* The reason of a REJ that tells a peer why it is refused; those of RNIC-PI that have none are VRC_REJ_UNSUPPORTED. */
+/* The reason of a REJ, by which a peer learns why it is refused; those of RNIC-PI that have none are VRC_REJ_UNSUPPORTED. */
 uint16_t vrc_rej_of_reason(enum ri_cm_reason reason);
 
 /* The status of a SIDR_REP. */

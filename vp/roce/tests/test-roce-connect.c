@@ -268,7 +268,7 @@ up_again(struct scene *s)
 		g_assert_cmpint(peer->send(ends[i]->qp, &to[i]), ==, RI_SUCCESS);
 }
 
-/* A queue pair whose attempt or connection is over tells of itself what a new one does, and can all that a new one can. */
+/* A queue pair whose attempt or connection is over has the attributes and abilities of a new one. */
 static void
 second_life(void)
 {

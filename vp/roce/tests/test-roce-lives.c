@@ -121,7 +121,7 @@ test_patience(void)
 		bool muted;
 
 		pair_open(&sim, pair, &muted);
-		/* Absence is told, and silence would end the pair meanwhile. */
+		/* This end learns of an absence by a report. Its own time limit would end the pair before. */
 		if (trouble->count == VRO_COUNTS)
 			pair[0]->qp.path.timeout = 0;
 		for (unsigned round = 0; round < ROUNDS; round++)

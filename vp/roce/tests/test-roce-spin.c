@@ -9,7 +9,7 @@
 #define PEER_NS  20000u
 #define SLICE_NS 3000000u
 
-/* Poll in vain until the processor is given away, for `ns`. Returns the polls; 0: it is not within `most`. */
+/* Empty polls until one yields the processor, for `ns`. Returns the number of these polls; 0: none of `most` yielded it. */
 static unsigned
 wait_for_gift(struct vro_spin *spin, unsigned most, uint64_t ns)
 {

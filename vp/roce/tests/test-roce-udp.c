@@ -226,7 +226,7 @@ dead(const void *noise)
 }
 
 /*
- * The kernel tells the error of a datagram in place of sending the next one, on whatever thread. Its queue is emptied by the engine: else
+ * The kernel reports the error of a datagram in place of sending the next one, on whatever thread. Its queue is emptied by the engine: else
  * the socket would be found ready all the time, and nothing there.
  */
 static void
@@ -409,7 +409,7 @@ room_to_send(void)
 	g_assert_cmpint(has, ==, MIN(most, 8 << 20));
 }
 
-/* A datagram of a socket that fragments, with an identification that counts: the CRC tells it, and the packet is accepted. */
+/* A datagram of a socket that may fragment has an identification other than 0: the receiver finds it by the CRC, and accepts. */
 static void
 other_senders(void)
 {

@@ -22,7 +22,7 @@ struct frame {
 	size_t len;
 };
 
-/* What is wrong with this frame, as far as no queue pair is needed to tell. */
+/* What is wrong with this frame, as far as that can be judged without a queue pair. */
 static enum roce_fault
 frame_read(const uint8_t *at, size_t len, struct frame *f)
 {

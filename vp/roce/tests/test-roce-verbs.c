@@ -168,7 +168,7 @@ ends(void)
 	g_assert_cmpint(end_send(p.a, 11, &p.ma, 0, 64), ==, RI_SUCCESS);
 	wait_one(&p, p.b->urcq, 11, RI_WC_SUCCESS);
 	wait_one(&p, p.a->uscq, 11, RI_WC_SUCCESS);
-	/* By the application: what is posted is flushed, and nobody is told. */
+	/* An end by the application: what is posted is flushed, and no event comes. */
 	g_assert_cmpint(end_recv(p.b, 12, &p.mb, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
 	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_ERR_STILL_FLUSHING);
@@ -219,7 +219,7 @@ datagrams(void)
 	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
 	wait_one(&p, p.a->uscq, 5, RI_WC_LOCAL_QP);
 	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
-	/* An end by the application is told as well, when all is flushed. */
+	/* An end by the application has an event as well, after all is flushed. */
 	g_assert_cmpint(end_recv(p.b, 7, &p.mb, 0, 140), ==, RI_SUCCESS);
 	g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
 	wait_one(&p, p.b->urcq, 7, RI_WC_FLUSHED);

@@ -183,7 +183,7 @@ sim_run(struct sim *sim, uint64_t until)
 			vrc_cm_expire(sim->a.cm);
 		if (vrc_cm_due(sim->b.cm) <= sim->now)
 			vrc_cm_expire(sim->b.cm);
-		/* A timer that fired is not due again at the same moment for ever. */
+		/* A timer that fired must not become due again at the same moment without end. */
 		g_assert_cmpuint(sim->sent, <, 1000000);
 	}
 	if (until != RI_NEVER)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Connections between two managers on a link without faults: what each side is told, and what it answers. */
+/* Connections between two managers on a link without faults: the events of each side, and its answers. */
 #include <string.h>
 
 #include "cm_sim.h"

@@ -345,7 +345,7 @@ test_no_deadline_later(void)
 	g_assert_cmpuint(sim.b.events->len, ==, 2);
 }
 
-/* An MRA makes us wait as long as it says; each costs a copy, so that none holds us for ever. */
+/* An MRA makes us wait as long as it says; each uses up one copy, so that the wait has an end. */
 static void
 test_mra(void)
 {
@@ -411,7 +411,7 @@ test_hasty_requester(void)
 	g_assert_nonnull(sim_event(&sim.b, RI_CM_REQUEST_GONE, 0));
 }
 
-/* The REJ of a peer finds a request that the application was not told of: nothing is told. */
+/* The REJ of a peer finds a request that was not raised to the application yet: no event comes. */
 static void
 test_untold_request(void)
 {

@@ -402,7 +402,7 @@ test_refusals(void)
 	g_assert_true(vrc_mad_refuse(octets, sizeof(octets), found, answer));
 	g_assert_cmpuint(answer[5], ==, 4);
 
-	/* An answer to an answer, and to what waits for none, could go round for ever. */
+	/* An answer to an answer, and to what waits for none, could go round without end. */
 	for (guint method = 0; method < 256; method++) {
 		octets[3] = (uint8_t)method;
 		found = vrc_mad_read(octets, sizeof(octets), &mad);

@@ -239,7 +239,7 @@ test_settle(void)
 			 ==, 0);
 }
 
-/* The end of an adapter with an open connection tells the peer. */
+/* The end of an adapter with an open connection is reported to the peer. */
 static void
 test_free(void)
 {
