@@ -78,7 +78,7 @@ it_status_t it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count,
  * @param[out] rmr_context the context in the message, host byte order
  * @retval IT_SUCCESS As it_ep_accept(); the message describes the region.
  * @retval IT_ERR_INVALID_EP Not the handle of a connected endpoint's kind.
- * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
+ * @retval IT_ERR_INVALID_LMR The region is of another adapter than the endpoint, or it is the direct one.
  * @retval IT_ERR_FAULT @p lmr or @p rmr_context is NULL.
  * @retval IT_ERR_INVALID_CN_EST_ID As it_ep_accept(), with all its other statuses.
  * @see it_ep_accept(), itx_ep_connect_with_rmr(), itx_get_rmr_context_for_ep()
@@ -110,7 +110,7 @@ it_status_t itx_ep_accept_with_rmr(IN it_ep_handle_t ep_handle, IN it_cn_est_ide
  * @param[out] rmr_context the context in the message, host byte order
  * @retval IT_SUCCESS As it_ep_connect(); the message describes the region.
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint.
- * @retval IT_ERR_INVALID_LMR The region is none of the endpoint's adapter, or the direct one.
+ * @retval IT_ERR_INVALID_LMR The region is of another adapter than the endpoint, or it is the direct one.
  * @retval IT_ERR_INVALID_LENGTH The range is longer than 2^32 - 1 bytes.
  * @retval IT_ERR_INVALID_PDATA_LENGTH With the region the private data is too long; and all other
  *     statuses of it_ep_connect().
@@ -608,7 +608,7 @@ const char *it_status_name(IN it_status_t status);
  * - Clause: [IT 15.11.7].
  *
  * @param[in] event_number the number
- * @return its name, never NULL; "(unknown)" if it is none
+ * @return its name, never NULL; "(unknown)" for an unknown number
  * @see it_status_name(), it_dto_status_name()
  */
 const char *it_event_name(IN it_event_type_t event_number);
@@ -624,7 +624,7 @@ const char *it_event_name(IN it_event_type_t event_number);
  * - Clause: [IT 15.11.7].
  *
  * @param[in] dto_status the number
- * @return its name, never NULL; "(unknown)" if it is none
+ * @return its name, never NULL; "(unknown)" for an unknown number
  * @see it_status_name(), it_event_name()
  */
 const char *it_dto_status_name(IN it_dto_status_t dto_status);
@@ -640,7 +640,7 @@ const char *it_dto_status_name(IN it_dto_status_t dto_status);
  * - Clause: [IT 15.11.7].
  *
  * @param[in] reject_reason_code the number
- * @return its name, never NULL; "(unknown)" if it is none
+ * @return its name, never NULL; "(unknown)" for an unknown number
  * @see it_ep_connect(), #IT_CM_MSG_CONN_NONPEER_REJECT_EVENT
  */
 const char *it_reject_name(IN it_conn_reject_code_t reject_reason_code);
@@ -656,7 +656,7 @@ const char *it_reject_name(IN it_conn_reject_code_t reject_reason_code);
  * - Clause: [IT 15.11.7].
  *
  * @param[in] state the number
- * @return its name, never NULL; "(unknown)" if it is none
+ * @return its name, never NULL; "(unknown)" for an unknown number
  * @see it_ep_query()
  */
 const char *it_ep_state_name(IN it_ep_state_rc_t state);
@@ -672,7 +672,7 @@ const char *it_ep_state_name(IN it_ep_state_rc_t state);
  * - Clause: [IT 15.11.7].
  *
  * @param[in] state the number
- * @return its name, never NULL; "(unknown)" if it is none
+ * @return its name, never NULL; "(unknown)" for an unknown number
  * @see it_ep_query(), it_ep_ud_create()
  */
 const char *it_ud_state_name(IN it_ep_state_ud_t state);
@@ -688,7 +688,7 @@ const char *it_ud_state_name(IN it_ep_state_ud_t state);
  * - Clause: [IT 15.11.7].
  *
  * @param[in] status the number
- * @return its name, never NULL; "(unknown)" if it is none
+ * @return its name, never NULL; "(unknown)" for an unknown number
  * @see it_ud_service_request(), #IT_CM_MSG_UD_SERVICE_REPLY_EVENT
  */
 const char *it_ud_answer_name(IN it_ud_svc_req_status_t status);
@@ -704,7 +704,7 @@ const char *it_ud_answer_name(IN it_ud_svc_req_status_t status);
  * - Clause: [IT 15.11.7].
  *
  * @param[in] type the number
- * @return its name, never NULL; "(unknown)" if it is none
+ * @return its name, never NULL; "(unknown)" for an unknown number
  * @see it_get_handle_type()
  */
 const char *it_handle_type_name(IN it_handle_type_enum_t type);

@@ -216,7 +216,7 @@ struct ri_fast_ops {
 	/**
 	 * Posts one request to a send queue. In IDLE and CONNECTING it is kept, in ERROR it is flushed [RI 4.1.1].
 	 * A slot is free again when its completion, or that of a later request of the queue, has been polled.
-	 * - Results: RI_ERR_UNSUPPORTED: the opcode is none, or the queue pair may not use it; RI_ERR_LIMIT: too
+	 * - Results: RI_ERR_UNSUPPORTED: the opcode is unknown, or the queue pair may not use it; RI_ERR_LIMIT: too
 	 *   many segments for the opcode, or too long a list; RI_ERR_QUEUE_FULL: no slot is free; RI_ERR_INVALID_STATE:
 	 *   in IDLE or CONNECTING, with RI_REFUSES_UNCONNECTED_REQUESTS.
 	 * - Clause: [RI 3.1], [RI 3.2.7], [RI 10.46].
@@ -258,7 +258,7 @@ struct ri_fast_ops {
 	 * that comes during the call is missed. Without cq_notify_flag, cq_arm_count or solicited_works the
 	 * upcall may come early, never late.
 	 * - Results: RI_ERR_NOT_EMPTY: the condition holds already, nothing is armed and no upcall comes;
-	 *   RI_ERR_INVALID_ARG: @p how is none of ri_arm that the provider knows, or @p count is 0 or above 2^24 - 1.
+	 *   RI_ERR_INVALID_ARG: @p how is no value of ri_arm that the provider knows, or @p count is 0 or above 2^24 - 1.
 	 * - Clause: [RI 7.1] to [RI 7.5].
 	 */
 	enum ri_status (*arm_cq)(struct ri_ucq *cq, enum ri_arm how, uint32_t count);

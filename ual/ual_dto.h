@@ -22,7 +22,7 @@ struct ual_rmr;
 struct ual_srq;
 
 /*
- * Handles to objects within a SESSION_SECTION: NULL if the handle is none of that type.
+ * Handles to objects within a SESSION_SECTION: NULL if the handle is not of that type.
  */
 
 static inline struct ual_evd *

@@ -97,7 +97,7 @@ object_find(enum fuzz_kind kind, uint32_t id)
 	return NULL;
 }
 
-/* One of those of that kind, as the input says. NULL: there is none. */
+/* An object of that kind, which the input chooses. NULL: there is none. */
 static struct object *
 object_pick(enum fuzz_kind kind, uint8_t which)
 {

@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 
-/* The value of a digit, -1: it is none. */
+/* The value of a digit; -1: the character is not a digit. */
 static int
 digit_value(char c)
 {

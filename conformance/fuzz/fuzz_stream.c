@@ -201,7 +201,7 @@ run_begin(struct run *run, struct fuzz_input *in)
 
 /* --- commands ------------------------------------------------------------------------------- */
 
-/* Send to the queue pair, in pieces of so many octets; 0: in one, and the queue pair does not run. */
+/* Send to the queue pair, in pieces of `piece` octets; 0: in one, and the queue pair does not run. */
 static void
 peer_say(struct run *run, const uint8_t *octets, size_t len, unsigned piece)
 {

@@ -58,7 +58,7 @@ queue_pop(struct record_queue *queue, uint64_t number)
 
 /*
  * With the lock: the oldest that this completion can be of, and all before it are done. The access layer gives requests that make no
- * completion ids of others. False: there is none.
+ * completion ids of other requests. False: there is none.
  */
 static bool
 queue_take(struct record_queue *queue, const struct ri_wc *wc, bool receive, struct record_op *op)

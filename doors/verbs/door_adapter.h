@@ -53,7 +53,7 @@ struct door_device {
 	struct ibv_device device; /* first: what programs have */
 	/*
 	 * Providers of rdma-core that a program calls by name read a pointer behind ibv_device to learn
-	 * whether the device is theirs, and find none.
+	 * whether the device is one of their own, and find none.
 	 */
 	char room[512];
 	char adapter[64]; /* its name for the kAL */

@@ -107,7 +107,7 @@ get_event(const struct call *call)
 
 /* --- addresses ------------------------------------------------------------------------------------------- */
 
-/* An address of the older commands, which have room for IP addresses only. false: its family is none of those. */
+/* An address of the older commands, which have room for IP addresses only. false: it has another family. */
 static bool
 address_of_ip(const struct sockaddr_in6 *from, struct sockaddr_storage *to)
 {
@@ -344,7 +344,7 @@ set_option(const struct call *call)
 
 /*
  * The kernel of InfiniBand takes COMM_EST as the end of the set-up, and has no use for it afterwards. Here an adapter finds the end out by
- * itself. Other events are none of rdma_cm's, and iWARP has no use for any.
+ * itself. Other events do not concern rdma_cm, and iWARP has no use for any.
  */
 static int
 notified(const struct door_cm_id *id, enum door_cm_state state, uint32_t event)

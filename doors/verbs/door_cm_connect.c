@@ -8,7 +8,7 @@
  * the program learns its end by ESTABLISHED. On InfiniBand it has three. The active side gets CONNECT_RESPONSE after the second one,
  * and an ACCEPT without parameters sends the third: librdmacm does so by itself, unless the id has no queue pair of librdmacm.
  *
- * A number that is none of a queue pair here is the program's own. Adapters with ri_rnic_attr::cm_number exchange it with the peer, by
+ * A number that no queue pair here has is the program's own. Adapters with ri_rnic_attr::cm_number exchange it with the peer, by
  * an RI_QP_NUMBER of the id, and the program brings its queue pair up with the attributes that INIT_QP_ATTR answers.
  */
 #include <errno.h>

@@ -233,7 +233,7 @@ int door_cm_get_event(struct door_cm_channel *channel, uint64_t response, size_t
 
 /* --- addresses (door_cm_address.c) --------------------------------------------------------------------------- */
 
-/* Octets of a socket address of that family; 0: it is none that an id can have. */
+/* Octets of a socket address of that family; 0: no id can have an address of that family. */
 size_t door_cm_size(uint16_t family);
 /* A socket address without its port; "any" is of the family NONE. */
 struct ri_addr door_cm_addr(const struct sockaddr_storage *from);

@@ -245,7 +245,7 @@ __openat64_2(int folder, const char *path, int flags)
 
 /* --- fstat ---------------------------------------------------------------------------------------------- */
 
-/* A number as the kernel writes it: "10:58". 0: it is none. */
+/* A device number as the kernel writes it: "10:58". 0: the text is not one. */
 static dev_t
 number_of_text(const char *text)
 {

@@ -268,7 +268,7 @@ remove_folder(int parent, const char *name)
 	(void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Take the folder's lock; -1: it is none of this user, or a process has the lock. */
+/* Take the folder's lock; -1: the folder belongs to another user, or a process has the lock. */
 static int
 lock_folder(int parent, const char *name)
 {
@@ -439,7 +439,7 @@ door_sysfs_find(const char *path, char room[DOOR_SYSFS_ROOM], const void *caller
 	SESSION_DEFER;
 	pthread_mutex_lock(&lock);
 	making = true;
-	/* Who has closed all descriptors has given up the lock. */
+	/* A process that has closed all its descriptors has given up the lock. */
 	if (tree[0] != '\0' && lstat(tree, &status) != 0)
 		tree[0] = '\0';
 	if (tree[0] == '\0')

@@ -203,7 +203,7 @@ reset(int fd)
 	g_assert_cmpint(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), ==, 0);
 }
 
-/* Send what is there, whole or in small pieces. Who does not take it any more has ended. */
+/* Send what is there, whole or in small pieces. If a send fails, the receiving side has ended. */
 static void
 flow_send(struct relay *relay, struct flow *flow)
 {

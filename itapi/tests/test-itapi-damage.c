@@ -225,7 +225,7 @@ take(struct run *run, unsigned which, it_evd_handle_t evd)
 		judge_completion(run, which, &event.dto_cmpl);
 }
 
-/* Wait until so many requests and receives have completed. */
+/* Wait until these numbers of requests and receives have completed. */
 static void
 await_completions(struct run *run, unsigned count)
 {

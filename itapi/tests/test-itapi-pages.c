@@ -54,7 +54,7 @@ place_free(struct place *place)
 	munmap(place->at, place->size);
 }
 
-/* The peer writes so many octets of that value to an offset. */
+/* The peer writes `length` octets of that value to an offset. */
 static void
 peer_writes(struct pair *pair, const struct place *place, size_t offset, size_t length, int value)
 {
@@ -67,7 +67,7 @@ peer_writes(struct pair *pair, const struct place *place, size_t offset, size_t 
 	end_done(a->request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 }
 
-/* The peer reads so many octets from an offset; the answer lies in its buffer. Earlier Writes are placed then. */
+/* The peer reads `length` octets from an offset; the answer lies in its buffer. Earlier Writes are placed then. */
 static const unsigned char *
 peer_reads(struct pair *pair, const struct place *place, size_t offset, size_t length)
 {

@@ -318,7 +318,7 @@ kald_share(struct kald_session *session, const struct kald_message *request)
 		join(session, request, group, slot);
 }
 
-/* The session as a member of the group at that address; NULL: it is none. */
+/* The session as a member of the group at that address; NULL: it is not a member. */
 static struct kald_group *
 group_of_member(const struct kald_session *session, const struct kald_addr *said)
 {

@@ -58,7 +58,7 @@ mount_of(int fd)
 	return at != NULL ? atoi(at + strlen("mnt_id:")) : -1;
 }
 
-/* Open descriptor `name` of the process if it is on the mount; -1: it is none of ours. */
+/* Open descriptor `name` of the process if it is on the mount; -1: it is not a page of itapi. */
 static int
 candidate_open(pid_t pid, const char *name, int mount)
 {

@@ -87,7 +87,7 @@ test_file(void)
 		      !config->drop_disconnect_data && !config->drop_broken_events);
 	g_assert_cmpuint(config->convert_s, ==, 120);
 	expect_keep_alive(config, 30, 10, 3, 60);
-	/* Of what a client makes there is a limit without any file; of its memory there is none. */
+	/* Without a file the objects of a client have a limit, and its memory has none. */
 	for (int i = 0; i < KAL_RESOURCE_COUNT; i++) {
 		if (i != KAL_RESOURCE_MEMORY)
 			g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][i], <, KAL_UNLIMITED);

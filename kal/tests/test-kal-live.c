@@ -206,7 +206,7 @@ test_lies(void)
 	g_assert_cmpuint(seen.kinds[KAL_LIVE_QP], ==, 1);
 	g_assert_cmpstr(seen.last[KAL_LIVE_QP].state, ==, "unknown");
 	g_assert_cmpuint(strlen(seen.last[KAL_LIVE_QP].adapter), ==, 63);
-	/* An adapter that is none, that is not there, or itself a queue pair. */
+	/* A name that is not an adapter, that does not exist, or that is a queue pair. */
 	for (uint32_t adapter = 0; adapter < 5; adapter++) {
 		page.slots[2].adapter = adapter != 4 ? adapter : UINT32_MAX;
 		g_assert_cmpint(page_read(&page, &seen), ==, 0);
@@ -288,7 +288,7 @@ test_always_busy(void)
 }
 
 /*
- * A file that was deleted, on another mount, has the name of a page and the content of one: it is none. Only root can make a file
+ * A file that was deleted, on another mount, has the name of a page and the content of one: it does not count as one. Only root can make a file
  * there.
  */
 static void

@@ -150,7 +150,7 @@ noted_relax(void *self, uint32_t round)
 	base->relax(self, round);
 }
 
-/* Who waits for the end of a parting or of a start-up on the service thread waits through the host [RI 11.3.6]. */
+/* A thread that waits for the service thread to end a parting or a start-up waits through the host [RI 11.3.6]. */
 static void
 test_waits_through_the_host(void)
 {

@@ -180,7 +180,7 @@ ri_netlink_u32(const struct rtattr *attr)
 	return value;
 }
 
-/** An attribute that is an address of an interface; false: it is none, or absent. */
+/** An attribute that is an address of an interface; false: it is absent, or not an address. */
 static inline bool
 ri_netlink_address(const struct rtattr *attr, int family, uint32_t index, struct ri_addr *addr)
 {

@@ -74,7 +74,7 @@ test_needs(void)
 
 static const char *object; /* a provider */
 
-/* A folder in which a provider, and what is none, wait for one path. */
+/* A folder with a provider and another file, both of which need the same path. */
 struct waiting {
 	char *dir;
 	char *device; /* that path */
@@ -169,7 +169,7 @@ test_later(void)
 
 /* --- few descriptors --------------------------------------------------------------------------------- */
 
-/* Leave a process so many descriptors, by a limit; returns the limit that was. */
+/* Limit the descriptors of this process, so that the given number is left; returns the limit that was. */
 static struct rlimit
 leave_descriptors(unsigned room)
 {

@@ -59,7 +59,7 @@ bool tool_link_connect(struct tool_link *link, struct tool_way *way, const struc
 bool tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
 		      const struct tool_hello *hello, GError **error);
 
-/* Private data for programs of others, which know no greeting; all zero is none. */
+/* Private data for foreign programs, which know no greeting; all zero means none. */
 struct tool_words {
 	const void *octets;
 	size_t len;

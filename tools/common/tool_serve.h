@@ -37,7 +37,7 @@ struct tool_client {
 struct tool_service {
 	const char *program; /* for messages */
 	enum tool_id tool;
-	bool foreign; /* the clients are programs of others: no greeting, each connection is a client */
+	bool foreign; /* the clients are not our tools: no greeting, each connection is a client */
 	const struct tool_options *options;
 	/* Serves a client, from the acceptance of its first connection to the end. */
 	bool (*one)(void *arg, struct tool_client *client, GError **error);

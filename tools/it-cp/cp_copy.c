@@ -41,7 +41,7 @@ cp_copy_close(struct cp_copy *copy)
 	g_clear_pointer(&copy->checksum, g_free);
 }
 
-/* Where that chunk is in a ring of so many slots. */
+/* Where that chunk is in a ring of `slots` slots. */
 static size_t
 slot_offset(uint64_t number, size_t slots)
 {

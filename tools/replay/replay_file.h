@@ -60,7 +60,7 @@ struct replay_operation {
 };
 bool replay_operation(const struct replay_reader *reader, const struct replay_line *line,
 		      struct replay_operation *operation, GError **error);
-/* The same of any text. False: it is none. */
+/* Read an operation from any text. False: the text is not one. */
 bool replay_operation_read(const char *text, struct replay_operation *operation);
 /* Did the call of this line succeed? */
 bool replay_succeeded(const struct replay_line *line);

@@ -150,7 +150,7 @@ fopen(const char *restrict path, const char *restrict mode)
 
 SIM_ALSO_SHORT(fopen);
 
-/* The streams of a node are none that the C library could open again. */
+/* The C library cannot reopen the streams of a node. */
 FILE *
 freopen(const char *restrict path, const char *restrict mode, FILE *restrict stream)
 {

@@ -579,7 +579,7 @@ SIM_ALSO_SHORT(fcntl);
 
 /* --- ends --------------------------------------------------------------------------------------------- */
 
-/* A node closes what is its own: a program may close all numbers, and those of other nodes are none for it. */
+/* A node closes what is its own: a program may close all numbers, and has none of the descriptors of other nodes. */
 int
 close(int fd)
 {

@@ -102,7 +102,7 @@ end(void)
 
 /* --- mutexes ------------------------------------------------------------------------------------ */
 
-/* Who owns it, for the list of threads that wait. */
+/* The thread that owns the lock, for the list of waiting threads. */
 static void
 tell_owner(pthread_mutex_t *mutex)
 {

@@ -115,7 +115,7 @@ is_lost_page(int sig, const siginfo_t *info)
 	       info->si_code == BUS_MCEERR_AR;
 }
 
-/* Let the thread continue behind the access. False: the fault is none of ours. */
+/* Let the thread continue behind the access. False: the fault was not in a guarded access. */
 static bool
 resume(ucontext_t *context)
 {

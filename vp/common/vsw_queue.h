@@ -237,12 +237,12 @@ enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge
 enum ri_status vsw_rq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 void vsw_wq_destroy(struct vsw_wq *wq);
 /*
- * Change the number of slots; vsw_map_srq tells the user half. A ring never becomes smaller; only the number
+ * Change the number of slots; vsw_map_srq describes the new ring to the user half. A ring never becomes smaller; only the number
  * of requests that may be posted does. No other thread takes entries meanwhile. RI_ERR_BUSY: more requests
  * are outstanding; RI_ERR_RESOURCES, also if the user half does not use the ring of the last resize yet.
  */
 enum ri_status vsw_wq_resize(struct vsw_wq *wq, uint32_t *size) RI_MUST_CHECK;
-/* The same, with room for at least so many segments. A queue without slots stays without. */
+/* Change the number of slots, with room for at least `max_sge` segments in each. A queue without slots stays without. */
 enum ri_status vsw_wq_reshape(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 /*
  * Both queues of a queue pair, or none: to the counts in `attr`, which then says what is granted. `limits`:

@@ -187,7 +187,7 @@ vem_rq_run(struct vem_qp *qp)
 
 /* --- bells -------------------------------------------------------------------------------- */
 
-/* Within a process: nothing here knows of others. */
+/* Carrier within a process; nothing here knows of other processes. */
 void
 vem_run_soon(struct vem_qp *qp)
 {

@@ -242,7 +242,7 @@ slot_pass(struct vib_slot *slot)
 		vib_ring_pass(slot->ring, slot);
 }
 
-/* Convert a completion for the one who polls, and free its slot. False: it is to be dropped. */
+/* Convert a completion for the caller of poll_cq, and free its slot. False: it is to be dropped. */
 static inline bool
 wc_take(struct ri_ucq *cq, const struct ibv_wc *in, struct ri_wc *out)
 {

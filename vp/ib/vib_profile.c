@@ -145,7 +145,7 @@ windows_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->mw_key_owner = RI_KEY_CONSUMER;
 }
 
-/* Octets of a packet, by the number that the driver has for them. With one that is none, what every port can send. */
+/* Octets of a packet, by the number that the driver has for them. For an unknown number, what every port can send. */
 static uint32_t
 packet_of(const struct ri_rnic *rnic, enum ibv_mtu mtu)
 {

@@ -9,7 +9,7 @@
 
 /* The first line of a file, empty if it has none. Returns 0 or an errno. */
 int vib_line_read(const char *path, char line[VIB_LINE_ROOM]);
-/* The version in such a line; -1: it is none. */
+/* The version in such a line; -1: the line has none. */
 long vib_version_of(const char *line);
 
 #endif /* VIB_VERSION_H */

@@ -4,7 +4,7 @@
 /*
  * CRC32C on x86-64 with vector carry-less multiplication of 512 bits.
  *
- * Folding: 16 octets A that are D bits in front of others can be added to those if they are multiplied by
+ * Folding: 16 octets A that are D bits in front of 16 octets B can be added to B if they are multiplied by
  * x^D modulo the polynomial P. In reflected order the low half of A is the more significant one, and a product
  * of two reflected 64-bit values comes out multiplied by x. So the low half is multiplied by x^(D + 63) and
  * the high half by x^(D - 1), both mod P and reflected into the upper half of 64 bits. Four registers of 64

@@ -109,7 +109,7 @@ static const struct vsw_object_rules rules = {.max_pds = VIW_MAX_OBJECTS,
 					      .max_sge = VIW_MAX_SGE,
 					      .wake = viw_srq_wake};
 
-/* vsw_doorbell::count. A wait for a receive is counted by the one who waits: TCP repeats by itself. */
+/* vsw_doorbell::count. A wait for a receive is counted by the end that waits, since TCP repeats by itself. */
 static uint32_t
 count_frames(void *engine_qp, struct ri_qp_counters *counters)
 {

@@ -133,7 +133,7 @@ probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 
 /* --- open and close ----------------------------------------------------------------------------- */
 
-/* Read a name: which defect, if any, and the name of the wrapped adapter; NULL: it is none of ours. */
+/* Read a name: which defect, if any, and the name of the wrapped adapter; NULL: the name has another form. */
 static const char *
 name_read(const char *name, const struct defect **defect, bool *recorded)
 {

@@ -112,7 +112,7 @@ bool peer_next_request(struct peer_side *side, it_conn_request_event_t *request,
 /* Waits until the peer has ended the connection; an error if it does something else, or nothing. */
 bool peer_conn_ended(struct peer_conn *conn, GError **error);
 
-/* The buffer of the message that goes, and the Send of so many octets of it, until it is complete. */
+/* The buffer of the next message; a Send of that number of its octets, which returns when it is complete. */
 uint8_t *peer_conn_outgoing(const struct peer_conn *conn);
 bool peer_conn_send(struct peer_conn *conn, size_t len, GError **error);
 

@@ -247,7 +247,7 @@ test_adapter(void)
 }
 
 /* An adapter fails: each of its ids gets an event, connections are over, and commands fail. */
-/* A question that the kAL does not take is none: the id is where it was, and may ask again. */
+/* A query that the kAL refuses leaves no trace: the id is in its old state, and may query again. */
 static void
 test_ask_fails(void)
 {

@@ -101,7 +101,7 @@ open_one(void *arg)
 		pthread_barrier_wait(&barrier);
 		*(struct ibv_context **)arg = ibv_open_device(device);
 		pthread_barrier_wait(&barrier);
-		/* The one who has the first context compares them meanwhile. */
+		/* The thread that has the first context compares them meanwhile. */
 		pthread_barrier_wait(&barrier);
 		OK(ibv_close_device(*(struct ibv_context **)arg));
 	}

@@ -377,7 +377,7 @@ test_polls(gconstpointer flags)
 	g_assert_cmpint(ibv_start_poll(p.cq, &attr), ==, ENOENT);
 }
 
-/* Times do not go back, and the clock of the day is that of others. */
+/* Timestamps of completions do not go back, and those of the wall clock agree with CLOCK_REALTIME. */
 static void
 test_times(void)
 {

@@ -154,7 +154,7 @@ test_close(void)
 	OK(close(again));
 }
 
-/* Numbers that are none of a channel. */
+/* Descriptor numbers that belong to no channel. */
 static void
 test_numbers(void)
 {

@@ -156,7 +156,7 @@ test_reserved_ports(void)
 		g_assert_cmpint(status, ==, 0);
 }
 
-/* --- who comes first ------------------------------------------------------------------------------------- */
+/* --- precedence ------------------------------------------------------------------------------------------ */
 
 static void
 amount(struct kald_message *message, enum kald_number number, uint64_t objects)

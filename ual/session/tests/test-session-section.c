@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Sections: who waits for whom, with and without a mark, and after a fork. */
+/* Sections: which thread waits for which, with and without a mark, and after a fork. */
 
 #include <glib.h>
 #include <pthread.h>

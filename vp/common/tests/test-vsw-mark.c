@@ -67,7 +67,7 @@ releaser(void *arg)
 	return NULL;
 }
 
-/* Hold the region with so many threads, revoke its key, and expect that each one of them has left by then. */
+/* Use the region on that number of threads, revoke its key, and expect that each thread has ended its use by then. */
 static void
 hold_and_revoke(struct holders *h, guint count)
 {

@@ -62,7 +62,7 @@ lines_needed(const struct vem_ring_out *out, uint32_t length, uint32_t *pad)
 	return (uint64_t)*pad + lines + 1;
 }
 
-/* Is there room for so many lines? The reader's index is read only if the one known does not suffice. */
+/* Is there room for that number of lines? The reader's index is read only if its last known value leaves too little room. */
 static bool
 has_room(struct vem_ring_out *out, uint64_t lines)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Multicast [RI 10.52]: who gets a copy, who none, and members that go. */
+/* Multicast [RI 10.52]: which queue pairs get a copy and which do not, and members that leave. */
 
 #include "vem.h"
 #include "vem_dgram.h"

@@ -224,7 +224,7 @@ test_again(void)
 			node_async(p.nb, RI_EVENT_QP_WR_ERROR, p.b);
 		}
 		g_assert_cmpint(end_modify(p.a, RI_QPS_IDLE), ==, RI_SUCCESS);
-		/* A partner that is still there from the life before is none, even if the numbers go on. */
+		/* A partner of the life before does not count as one of this life, even if the packet numbers continue. */
 		if (life == 2)
 			break;
 		p.to_b.sq_psn = p.to_a.rq_psn = 100 + life;

@@ -92,7 +92,7 @@ entry_check(const struct vem_ring_entry *entry, uint32_t number)
 		g_assert_cmpuint(entry->octets[i], ==, number % 64);
 }
 
-/* An entry that was begun, and given up since a page of it was lost, is none, also where it begins with a pad. */
+/* An entry that was begun and given up, since a page of it was lost, is never read, even if it begins with a pad. */
 static void
 begun_is_unseen(struct pipe_ends *e, uint32_t number)
 {

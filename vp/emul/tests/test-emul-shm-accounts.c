@@ -269,7 +269,7 @@ test_ending(void)
 	}
 }
 
-/* A peer that reads no packets has so many of them waiting, and no more. */
+/* For a peer that reads no packets a limited number of them waits. */
 static void
 test_queue(void)
 {

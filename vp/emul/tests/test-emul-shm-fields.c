@@ -11,7 +11,7 @@
 
 /* --- packets as they cross ------------------------------------------------------------------- */
 
-/* A packet of a kind with so many descriptors, received; how many of them are left open. */
+/* Receive a packet of that kind and number of descriptors; returns how many of the descriptors are left open. */
 static enum vem_packet_result
 crosses(const struct vem_packet *packet, size_t size, unsigned count, unsigned *left)
 {
@@ -239,7 +239,7 @@ test_join(void)
 	end_free(&p.b);
 }
 
-/* Lives that knock have numbers, and 0 is none, also when all have been used. */
+/* Lives that knock are numbered, and no number is 0, even after all have been used. */
 static void
 test_knocks(void)
 {

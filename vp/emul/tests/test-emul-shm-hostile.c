@@ -358,7 +358,7 @@ test_silent(void)
 	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
 		hostile_free(&silent[i]);
 	silent_become(&s, 0);
-	/* Who has said nothing for longest goes first, whatever place it has: the first place is that of one who has just come. */
+	/* The process that has been silent longest is closed first, whatever its place: the first place has the newest one. */
 	for (unsigned i = 0; i < SILENT; i++)
 		silent[i] = hostile_new();
 	hostile_free(&silent[0]);

@@ -189,7 +189,7 @@ test_lost(void)
 	place_free(&b);
 }
 
-/* Each member gets one copy, in whichever process it is; who leaves gets none, and who comes does. */
+/* Each member gets one copy, in whichever process it is; a queue pair that has left gets none, and one that has joined gets one. */
 static void
 test_group(void)
 {

@@ -22,7 +22,7 @@ end_qp(const struct end *end)
 
 /* Ends have 16 requests each and completion queues of 64. */
 struct node *node_new(struct vth *vth, bool threaded, const char *adapter);
-/* As node_new with a thread; a message waits for a receive at most so many milliseconds, given in digits. */
+/* As node_new with a thread; a message waits for a receive at most `patience` milliseconds. */
 struct node *node_new_patient(struct vth *vth, const char *adapter, const char *patience);
 /* Every raised event must have been taken. */
 void node_free(struct node **node);

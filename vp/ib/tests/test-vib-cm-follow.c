@@ -34,7 +34,7 @@ change(struct fake *fake, uint32_t num_addrs)
 	fake_run(fake);
 }
 
-/* The ear of that address for connections; NULL: there is none. */
+/* The id that listens at that address for connections; NULL: none does. */
 static const struct vib_ear *
 ear_at(const struct fake *fake, const struct ri_listen *listen, unsigned addr)
 {
@@ -80,7 +80,7 @@ test_comes(void)
 	fake_no_upcall(fake);
 	reject(request);
 	reject(ask(fake, listen, 0));
-	/* A change that is none. */
+	/* A report of a change that changes nothing. */
 	change(fake, 2);
 	g_assert_cmpuint(listen->num_ears, ==, 2);
 	g_assert_cmpuint(fake_live_ids(), ==, 2);

@@ -106,7 +106,7 @@ test_inline_refused(void)
 	data_qp_end(&qp);
 }
 
-/* A queue pair has the room that was asked for, or there is none: the device copies 64 bytes, or says less than it was asked. */
+/* A queue pair with less inline room than was asked for is not created: the device copies 64 bytes, or reports less than that. */
 static void
 test_inline_room(void)
 {

@@ -56,7 +56,7 @@ test_attach(void)
 	g_assert_cmpuint(SIX(), ==, 0);
 }
 
-/* A GID names a group as well; and what is none. */
+/* A GID names a group as well; other addresses are refused. */
 static void
 test_addresses(void)
 {

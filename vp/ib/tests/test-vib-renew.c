@@ -106,7 +106,7 @@ test_down_and_up(void)
 	g_assert_cmpuint(d->async_events->len, ==, 0);
 }
 
-/* Who waits for a completion hears of it. */
+/* A thread that waits for a completion is woken. */
 static void
 test_told(void)
 {

@@ -118,7 +118,7 @@ struct device *device_new(void);
 void device_free(struct device **device);
 /* A queue pair that can be posted to; of datagrams if @p ud. */
 struct vib_qp *device_qp(struct device *device, bool ud);
-/* With so many requests outstanding. */
+/* With that number of requests outstanding. */
 struct vib_qp *device_qp_of(struct device *device, bool ud, uint32_t room);
 /* What these two make a queue pair of. */
 struct ri_qp_init device_qp_init(bool ud, uint32_t room);

@@ -52,7 +52,7 @@ sender(void *arg)
 	return NULL;
 }
 
-/* Wait until so many completions are in the queue, without making progress. */
+/* Wait until that number of completions is in the queue, without making progress. */
 static void
 watch_depth(struct end *end, uint32_t depth)
 {

@@ -3,7 +3,7 @@
 
 /*
  * What the engine counts, arms and remembers: how much is sent again for one loss, when a timer fires, how far a window grows, what is
- * still to be answered, and who is in which list. vro_sim.c looks at the sums of each queue pair whenever packets have come.
+ * still to be answered, and which queue pair is in which list. vro_sim.c recounts each queue pair whenever packets have come.
  */
 #include <string.h>
 

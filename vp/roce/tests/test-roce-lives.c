@@ -53,7 +53,7 @@ counted(const struct sim *sim, const struct trouble *trouble)
 	       sim->sides[1].engine.counts[trouble->count];
 }
 
-/* Let the trouble take so many steps, since it was counted. */
+/* Run that number of steps of the trouble, from where it was counted. */
 static void
 go_wrong(struct sim *sim, struct sim_qp *q, const struct trouble *trouble, unsigned steps,
 	 uint64_t before)

@@ -176,7 +176,7 @@ ipv6(void)
 	talk(&w);
 }
 
-/* One socket for an address; and an address of others is none. */
+/* One socket for an address; an address of another host has none. */
 static void
 addresses(void)
 {

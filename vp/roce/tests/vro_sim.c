@@ -68,7 +68,7 @@ capture_write(struct sim *sim, const struct roce_flow *flow, const uint8_t *octe
 	g_assert_cmpuint(fwrite(octets, len, 1, sim->capture), ==, 1);
 }
 
-/* The packet that `side` has built comes to the other one in so many ns. */
+/* The packet that `side` has built arrives at the other side after that number of ns. */
 static void
 packet_add(struct sim_side *side, const struct roce_flow *flow, size_t len, bool counted,
 	   uint64_t wait)

@@ -60,7 +60,7 @@ opened_again(void)
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST), ==, 1);
 }
 
-/* No listener comes: the refusal does, once, when the time is over. Then there is none to wait for. */
+/* No listener comes: the refusal is sent once, when the time is over. After that nothing is held. */
 static void
 refused_late(void)
 {
