@@ -90,8 +90,8 @@ ibv_dealloc_pd(struct ibv_pd *ibv)
 }
 
 /*
- * A parent domain changes nothing here: its memory functions are not called, since no queue is in memory that a program could
- * give, and thread domains need not save locks. The functions must come in pairs all the same.
+ * A parent domain has no effect here: its memory functions are not called, since no queue is in memory of the program, and a
+ * thread domain is a hint that permits fewer locks, but requires nothing. Both memory functions must be given, or none.
  */
 struct ibv_pd *
 door_parent_alloc(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work on descriptors of clients, apart from the main loop. A client can make almost every call on a descriptor that it shares wait: a
- * close waits for a peer or a file system, most calls on a socket wait for its lock, which a system call of the client may own as long as
- * it likes. So threads do such work. The number of threads of a user is limited, so a client that makes them wait delays only its own user.
+ * Work on descriptors of clients, apart from the main loop. Almost every call on a descriptor that a client has, too, may wait as long
+ * as the client likes: a close for a peer or a file system, most calls on a socket for its lock, which a system call of the client
+ * may own. So threads do such work. The number of threads of a user is limited, so a client that makes them wait delays only its own user.
  */
 #ifndef KALD_APART_H
 #define KALD_APART_H
@@ -17,7 +17,7 @@ struct kald_apart;
 struct kald_apart *kald_apart_new(void);
 /* Waits a moment for work under way. `done` is not called after that; threads that wait go on until the process ends. */
 void kald_apart_free(struct kald_apart *apart);
-/* Do `work` in a thread of that user, when one is free, and then `done` in the main loop. */
+/* Run `work` on a thread for that user, as soon as the limit of the user permits, and then `done` in the main loop. */
 void kald_apart_do(struct kald_apart *apart, uint32_t uid, void (*work)(void *arg),
 		   void (*done)(void *arg), void *arg);
 

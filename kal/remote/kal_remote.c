@@ -171,7 +171,7 @@ post_description(void)
 	post();
 }
 
-/* Post what the daemon has to know and does not. The answers are not waited for. False: not all could be posted, and the timer tries again. */
+/* Post the claims that kald does not know yet, without waiting for answers. False: some are left, and the timer tries again. */
 static bool
 post_claims(void)
 {

@@ -234,7 +234,7 @@ test_no_object_here(void)
 	g_unlink(path);
 }
 
-/* A whole folder: the faulty ones do not stop the others, and each is remembered in words. */
+/* A whole folder: faulty providers do not stop the others from loading, and the reason of each is kept as text. */
 static void
 test_folders(void)
 {

@@ -165,7 +165,7 @@ again_compare(const char *name, int status)
 			continue;
 		if (same(seen->kind, &seen->before, &after))
 			continue;
-		g_test_message("%s gave %s, and an object tells something else than before", name,
+		g_test_message("%s gave %s, and changed what the query of an object returns", name,
 			       it_status_name((it_status_t)status));
 		g_assert_cmpstr(seen->kind, ==, "unchanged");
 	}

@@ -176,7 +176,7 @@ test_inline_kept(void)
 	}
 }
 
-/* Immediate data goes out as it is in memory, with another opcode of the device. */
+/* Immediate data reaches the device in the byte order of memory, and selects the device's opcode WITH_IMM. */
 static void
 test_immediate(void)
 {
