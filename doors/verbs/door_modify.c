@@ -351,14 +351,17 @@ static int
 modify_by_cm(struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 	     const struct ibv_qp_attr *attr, int mask)
 {
+	const bool before = qp->by_cm;
 	int error;
 
 	qp->by_cm = true;
 	error = values_check(qp, attr, mask);
 	if (error == 0)
 		error = apply(qp, attr, mask);
-	if (error != 0)
+	if (error != 0) {
+		qp->by_cm = before; /* the program may go another way now */
 		return error;
+	}
 	if (mask == 0 || from == IBV_QPS_RTR)
 		remember(&qp->attr, attr, mask | OF_PEER_RTS);
 	else

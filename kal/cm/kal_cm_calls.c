@@ -24,15 +24,18 @@ events_of_life(const struct kal_cm *cm, bool three_way)
 
 /* Under verbs: begin an attempt. *stale: the setup of an earlier one, for the caller to free. */
 static enum ri_status
-attempt_begin(struct kal_conn *conn, struct kal_setup **stale, unsigned events)
+attempt_begin(struct kal_conn *conn, struct kal_setup **stale, bool three_way)
 {
 	RI_ASSERT_OWNED(&conn->verbs);
 	if (kal_conn_state(conn) != KAL_CONN_IDLE)
 		return RI_ERR_INVALID_STATE;
-	if (!kal_conn_reserve(conn, events))
+	if (!kal_conn_reserve(conn, events_of_life(conn->cm, three_way)))
 		return RI_ERR_RESOURCES;
 	*stale = kal_setup_steal(conn);
 	memset(&conn->pending, 0, sizeof(conn->pending));
+	kal_cm_lock(conn->cm);
+	conn->three_way = three_way;
+	kal_cm_unlock(conn->cm);
 	return RI_SUCCESS;
 }
 
@@ -52,11 +55,7 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (req->refused_ms != 0 && !cm->stream)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = attempt_begin(conn, &stale, events_of_life(cm, req->three_way != 0));
-	kal_cm_lock(cm);
-	if (status == RI_SUCCESS)
-		conn->three_way = req->three_way != 0;
-	kal_cm_unlock(cm);
+	status = attempt_begin(conn, &stale, req->three_way != 0);
 	if (status == RI_SUCCESS)
 		status =
 			cm->stream ? kal_stream_connect(conn, req) : kal_address_connect(conn, req);
@@ -79,7 +78,7 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_conn_lock(conn);
-	status = attempt_begin(conn, &stale, events_of_life(cm, false));
+	status = attempt_begin(conn, &stale, false);
 	if (status != RI_SUCCESS) {
 		kal_conn_unlock(conn);
 		kal_request_put_back(request);
@@ -208,7 +207,7 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	if (!cm->stream || !cm->attr->socket_conversion)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = attempt_begin(conn, &stale, events_of_life(cm, false));
+	status = attempt_begin(conn, &stale, false);
 	if (status == RI_SUCCESS)
 		status = kal_stream_convert(conn, req, msg, fd, rep);
 	kal_conn_unlock(conn);

@@ -301,6 +301,71 @@ test_join_freed(void)
 	script_check_empty();
 }
 
+#define MEMBERS 3
+#define MOVES   500
+
+/* An aggregate has a reference for each of its members, and none else. */
+static void
+check_places(struct ual_evd *const *aggregates, const unsigned *idle,
+	     struct ual_evd *const *members, const unsigned *places)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		unsigned refs = idle[k];
+
+		for (unsigned i = 0; i < MEMBERS; i++)
+			refs += places[i] == k;
+		g_assert_cmpuint(atomic_load(&aggregates[k]->object.refs), ==, refs);
+	}
+	for (unsigned i = 0; i < MEMBERS; i++)
+		g_assert_true(members[i]->aevd == (places[i] < 2 ? aggregates[places[i]] : NULL));
+}
+
+/* Members go to an aggregate, to the one they have, and to none, in any order, also by calls that are refused. */
+static void
+test_places(void)
+{
+	struct ual_evd *aggregates[2], *members[MEMBERS];
+	unsigned idle[2], places[MEMBERS];
+	GRand *chance = g_rand_new_with_seed(27);
+	struct ual_ia *ia;
+
+	script_reset();
+	ia = ia_open();
+	for (unsigned k = 0; k < 2; k++) {
+		aggregates[k] = evd_make(ia, IT_AEVD_NOTIFICATION_EVENT_STREAM, 0, 8, 1);
+		idle[k] = atomic_load(&aggregates[k]->object.refs);
+	}
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		members[i] = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, 0, 4, 1);
+		places[i] = 2;
+	}
+	for (unsigned i = 0; i < MOVES; i++) {
+		unsigned which = (unsigned)g_rand_int_range(chance, 0, MEMBERS);
+		unsigned place = (unsigned)g_rand_int_range(chance, 0, 4);
+		unsigned mask = IT_EVD_PARAM_AEVD_HANDLE;
+		it_evd_param_t to = {.sevd_threshold = 100};
+
+		if (place < 2)
+			to.aevd = ual_object_handle(&aggregates[place]->object);
+		else if (place == 3)
+			to.aevd = ual_object_handle(&members[which]->object); /* no aggregate */
+		if (g_rand_int_range(chance, 0, 4) == 0)
+			mask |= IT_EVD_PARAM_THRESHOLD; /* more than it has room for */
+		if (ual_evd_modify(members[which], (it_evd_param_mask_t)mask, &to) == IT_SUCCESS)
+			places[which] = place;
+		else
+			g_assert_true(place == 3 || mask != IT_EVD_PARAM_AEVD_HANDLE);
+		check_places(aggregates, idle, members, places);
+	}
+	for (unsigned i = 0; i < MEMBERS; i++)
+		g_assert_cmpint(ual_evd_free(members[i]), ==, IT_SUCCESS);
+	for (unsigned k = 0; k < 2; k++)
+		g_assert_cmpint(ual_evd_free(aggregates[k]), ==, IT_SUCCESS);
+	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
+	script_check_empty();
+	g_rand_free(chance);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -308,6 +373,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/ia/spin-variable", test_spin_variable);
 	g_test_add_func("/ual/evd/stolen", test_stolen);
 	g_test_add_func("/ual/evd/join-freed", test_join_freed);
+	g_test_add_func("/ual/evd/places", test_places);
 	g_test_add_func("/ual/evd/lead", test_lead);
 	g_test_add_func("/ual/async/late-events", test_late_events);
 	return g_test_run();

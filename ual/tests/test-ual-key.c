@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The key octets of an object that is linked repeatedly: none is repeated, and none can be predicted. */
+/*
+ * The key octets of an object that is linked repeatedly: none is repeated, and none can be predicted. The table of keys, whose
+ * objects get others.
+ */
 #include <glib.h>
 
 #include "ual_key.h"
@@ -64,11 +67,79 @@ test_not_predictable(void)
 		g_assert_cmpuint(steps[i], <, 64 * 3);
 }
 
+#define KEYS  8
+#define STEPS 4000
+
+/* Few indices, of which some share a list. */
+static uint32_t
+some_stag(GRand *chance)
+{
+	uint32_t index = (uint32_t)g_rand_int_range(chance, 1, 4) +
+			 UAL_KEY_BUCKETS * (uint32_t)g_rand_int_range(chance, 0, 2);
+
+	return index << 8 | (uint32_t)g_rand_int_range(chance, 0, 256);
+}
+
+/* Each key that has an object is in the list of its index, once, and no other one is in any list. */
+static void
+check_table(const struct ual_keys *keys, const struct ual_key *all,
+	    struct ual_object *const *objects)
+{
+	unsigned found[KEYS] = {0}, steps = 0;
+
+	for (uint32_t bucket = 0; bucket < UAL_KEY_BUCKETS; bucket++)
+		for (const struct ual_key *key = keys->buckets[bucket]; key != NULL;
+		     key = key->next) {
+			g_assert_cmpuint(steps++, <, KEYS);
+			g_assert_cmpuint((atomic_load(&key->stag) >> 8) % UAL_KEY_BUCKETS, ==,
+					 bucket);
+			found[key - all]++;
+		}
+	for (unsigned i = 0; i < KEYS; i++) {
+		g_assert_cmpuint(found[i], ==, objects[i] != NULL);
+		g_assert_true(all[i].object == objects[i]);
+	}
+}
+
+/* Objects get keys, others of the same index and of another one, and none, in any order. */
+static void
+test_table(void)
+{
+	GRand *chance = g_rand_new_with_seed(27);
+	struct ual_keys *keys = ual_keys_new();
+	struct ual_key all[KEYS] = {{NULL}};
+	struct ual_object *objects[KEYS] = {NULL};
+
+	for (unsigned i = 0; i < STEPS; i++) {
+		unsigned which = (unsigned)g_rand_int_range(chance, 0, KEYS);
+		/* Nobody looks into an object. */
+		struct ual_object *object = (struct ual_object *)(void *)&objects[which];
+		uint32_t stag = some_stag(chance);
+
+		if (g_rand_int_range(chance, 0, 4) == 0) {
+			ual_key_remove(keys, &all[which]);
+			objects[which] = NULL;
+		} else {
+			atomic_store(&all[which].revoked, true);
+			ual_key_set(keys, &all[which], object, stag);
+			objects[which] = object;
+			g_assert_cmphex(atomic_load(&all[which].stag), ==, stag);
+			g_assert_false(atomic_load(&all[which].revoked));
+		}
+		check_table(keys, all, objects);
+	}
+	for (unsigned i = 0; i < KEYS; i++)
+		ual_key_remove(keys, &all[i]);
+	ual_keys_free(keys);
+	g_rand_free(chance);
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ual/key/cycle", test_cycle);
 	g_test_add_func("/ual/key/not-predictable", test_not_predictable);
+	g_test_add_func("/ual/key/table", test_table);
 	return g_test_run();
 }

@@ -307,13 +307,13 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	qp->far = far;
 	atomic_store(&qp->by_peer, true);
 	atomic_store(&qp->comm_est, false);
-	if (qp->init.type == RI_QP_RC)
-		atomic_store(&qp->in.ird, peer->ird);
 	qp->ready = true;
 	qp->join = join;
 	if (!between)
 		status = partner_join(qp, &partner);
 	if (status == RI_SUCCESS) {
+		if (qp->init.type == RI_QP_RC)
+			atomic_store(&qp->in.ird, peer->ird);
 		(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
 		if (partner != NULL)
 			vem_run_soon(partner); /* it may have something to send */

@@ -19,7 +19,14 @@
 #include "door_sums.h"
 #include "ri_at_end.h"
 
-#define OK(call) g_assert_cmpint((call), ==, 0)
+/* A call that returns 0. After it ids are counted again. */
+#define OK(call)                      \
+	do {                          \
+		ALL_RIGHT(call);      \
+		door_sums_check_cm(); \
+	} while (0)
+/* The same beside other threads that call. */
+#define ALL_RIGHT(call) g_assert_cmpint((call), ==, 0)
 /* A call that returns -1, with errno set to `error`, and changes no id that only the program moves. */
 #define FAILS(call, error)                                         \
 	do {                                                       \

@@ -248,6 +248,9 @@ check_id(const struct door_cm_id *id)
 		      id->state == DOOR_CM_ENDED);
 	g_assert_true(id->reservation < 0 || id->has_port);
 	g_assert_true(id->groups == NULL || door_cm_is_ud(id));
+	/* A queue pair is of one id; and one that is only a number is there together with its protection domain. */
+	g_assert_true(id->qp == NULL || id->qp->cm == id);
+	g_assert_true((id->number_qp == 0) == (id->pd == 0));
 	for (const struct door_cm_group *group = id->groups; group != NULL; group = group->next)
 		g_assert_true(group->id == id && group->reported <= id->reported);
 }

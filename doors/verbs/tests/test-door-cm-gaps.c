@@ -174,9 +174,28 @@ test_states_of_own(void)
 	cm_talk(pair.active, pair.passive);
 }
 
-/* A queue pair with receives is not connected a second time: they would be gone. So a refusal counts at once, where one comes at once. */
+/* A queue pair that cannot be connected now, though nothing is posted; then it is a new one again. */
 static void
-test_receives_stay(void)
+connect_in_vain(struct rdma_cm_id *active, struct rdma_conn_param *param)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	int mask;
+
+	OK(ibv_modify_qp(active->qp, &attr, IBV_QP_STATE));
+	FAILS(rdma_connect(active, param), EINVAL);
+	attr.qp_state = IBV_QPS_RESET;
+	OK(ibv_modify_qp(active->qp, &attr, IBV_QP_STATE));
+	attr.qp_state = IBV_QPS_INIT;
+	OK(rdma_init_qp_attr(active, &attr, &mask));
+	OK(ibv_modify_qp(active->qp, &attr, mask));
+}
+
+/*
+ * A queue pair with receives is not connected a second time: they would be gone. So a refusal counts at once, where one comes at once,
+ * also if it had none when the id was to connect it before.
+ */
+static void
+receives_stay(bool in_vain)
 {
 	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	uint16_t port = cm_free_port();
@@ -191,6 +210,8 @@ test_receives_stay(void)
 	OK(rdma_destroy_id(listener));
 	late = cm_id(channel, RDMA_PS_TCP);
 	OK(rdma_bind_addr(late, (struct sockaddr *)&addr));
+	if (in_vain)
+		connect_in_vain(active, &param);
 	if (!cm_waits_for_listener()) {
 		OK(rdma_post_recv(active, NULL, got, sizeof(got), sink));
 		OK(rdma_connect(active, &param));
@@ -200,6 +221,13 @@ test_receives_stay(void)
 	}
 	OK(rdma_dereg_mr(sink));
 	OK(rdma_destroy_id(late));
+}
+
+static void
+test_receives_stay(void)
+{
+	receives_stay(false);
+	receives_stay(true);
 }
 
 /* Who may read may do atomics, as with the kernel. */

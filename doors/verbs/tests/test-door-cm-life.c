@@ -274,7 +274,7 @@ destroy_all(void *arg)
 	struct rdma_cm_id **ids = (struct rdma_cm_id **)arg;
 
 	for (int i = 0; i < MANY; i++)
-		OK(rdma_destroy_id(ids[i]));
+		ALL_RIGHT(rdma_destroy_id(ids[i]));
 	return NULL;
 }
 
@@ -294,13 +294,13 @@ test_churn(void)
 				resolve(ids[i][k]);
 			}
 		for (int i = 0; i < 4; i++)
-			OK(pthread_create(&threads[i], NULL, destroy_all, ids[i]));
-		OK(fcntl(channel->fd, F_SETFL, O_NONBLOCK));
+			ALL_RIGHT(pthread_create(&threads[i], NULL, destroy_all, ids[i]));
+		ALL_RIGHT(fcntl(channel->fd, F_SETFL, O_NONBLOCK));
 		/* An event whose id the other thread has just destroyed would hang that thread if it were not acknowledged. */
 		while (rdma_get_cm_event(channel, &event) == 0)
-			OK(rdma_ack_cm_event(event));
+			ALL_RIGHT(rdma_ack_cm_event(event));
 		for (int i = 0; i < 4; i++)
-			OK(pthread_join(threads[i], NULL));
+			ALL_RIGHT(pthread_join(threads[i], NULL));
 		g_assert_false(is_readable(channel->fd));
 	}
 }

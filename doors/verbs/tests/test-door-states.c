@@ -364,6 +364,31 @@ test_moves_of_librdmacm(void)
 	g_assert_cmpint(ibv_modify_qp(qp, &attr, by_cm), ==, EINVAL);
 }
 
+/* A move of that kind that is refused leaves nothing behind: the program may bring the queue pair up by itself. */
+static void
+test_refused_of_librdmacm(void)
+{
+	const int by_cm = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct bench bench RI_AT_END(bench_close);
+
+	bench_open(&bench);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .qp_access_flags = IBV_ACCESS_ON_DEMAND};
+	g_assert_cmpint(ibv_modify_qp(a, &attr, by_cm), ==, EINVAL);
+	g_assert_cmpint(bench_state(a), ==, IBV_QPS_RESET);
+	g_free(bench_account());
+	bench_connect(a, b);
+	sge = bench_sge(&bench, 0, 64);
+	bench_recv(b, 1, &sge);
+	wr = bench_wr(2, IBV_WR_SEND, &sge);
+	bench_send(a, &wr);
+	g_assert_cmpuint(bench_poll(bench.cq).wr_id + bench_poll(bench.cq).wr_id, ==, 3);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -375,5 +400,6 @@ main(int argc, char **argv)
 	g_test_add_func("/door/states/query", test_query);
 	g_test_add_func("/door/states/reset", test_reset);
 	g_test_add_func("/door/states/librdmacm", test_moves_of_librdmacm);
+	g_test_add_func("/door/states/librdmacm-refused", test_refused_of_librdmacm);
 	return g_test_run();
 }

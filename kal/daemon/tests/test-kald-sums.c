@@ -533,11 +533,93 @@ test_window(void)
 	world_end();
 }
 
+/* --- what a process has open ------------------------------------------------------------------------------ */
+
+#define NAMES 3
+
+static const char *const adapters[NAMES] = {"roce:lo", "emul:ib", "iwarp:lo"};
+
+/* How often it has each adapter open, and listens at each port. */
+struct names {
+	unsigned adapters[NAMES], ports[NAMES];
+};
+
+static uint16_t
+port_of(unsigned which)
+{
+	return (uint16_t)(4000 + which);
+}
+
+static struct names
+names_of(const struct kald_session *session)
+{
+	struct names names = {0};
+
+	for (unsigned which = 0; which < NAMES; which++) {
+		for (guint i = 0; i < session->adapters->len; i++)
+			names.adapters[which] += g_str_equal(
+				g_ptr_array_index(session->adapters, i), adapters[which]);
+		for (guint i = 0; i < session->ports->len; i++)
+			names.ports[which] +=
+				g_array_index(session->ports, uint16_t, i) == port_of(which);
+	}
+	return names;
+}
+
+/* One request about a name, also to close what is not open. */
+static void
+name_any(struct client *client, struct names *names)
+{
+	static const uint16_t numbers[] = {KALD_OPEN, KALD_CLOSE, KALD_LISTEN, KALD_LISTEN_OVER};
+	unsigned kind = chance(G_N_ELEMENTS(numbers)), which = chance(NAMES);
+	unsigned *count = kind < 2 ? &names->adapters[which] : &names->ports[which];
+	struct kald_message message;
+
+	kald_message_begin(&message, numbers[kind], 11, KALD_OK);
+	if (kind < 2) {
+		g_strlcpy(message.body.name.name, adapters[which], sizeof(message.body.name.name));
+	} else {
+		message.body.listen.at.family = AF_INET;
+		message.body.listen.at.port = port_of(which);
+		message.body.listen.have = 1;
+	}
+	say(client, &message, NULL, 0);
+	if (kind % 2 == 0)
+		++*count;
+	else if (*count > 0)
+		--*count;
+}
+
+/* A process opens and listens several times at one name, and ends each alone: kald shows what is left. */
+static void
+test_names(void)
+{
+	struct client *client = &w.clients[0];
+	struct names names = {0}, shown;
+
+	world_begin(1);
+	join_as(client, KALD_CLIENT, 0);
+	for (unsigned i = 0; i < 200; i++) {
+		name_any(client, &names);
+		check(false);
+		/* It may have asked too much at once. */
+		for (unsigned ms = 0; session_of(client)->pause != 0 && ms < 5000; ms++) {
+			g_usleep(1000);
+			check(false);
+		}
+		g_assert_true(read_all(client));
+		shown = names_of(session_of(client));
+		g_assert_cmpmem(&shown, sizeof(shown), &names, sizeof(names));
+	}
+	world_end();
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/sums/any", test_any);
 	g_test_add_func("/kald/sums/window", test_window);
+	g_test_add_func("/kald/sums/names", test_names);
 	return g_test_run();
 }

@@ -118,6 +118,24 @@ cq_reply(const struct kal_cq_create_req *req, struct kal_cq_rep *rep)
 	script.cqs++;
 }
 
+static enum ri_status
+listen_reply(const struct kal_listen_req *req, struct kal_listen_rep *rep)
+{
+	if (!script.listens)
+		return RI_ERR_UNSUPPORTED;
+	*rep = (struct kal_listen_rep){.id = 1, .service = req->service};
+	return RI_SUCCESS;
+}
+
+static enum ri_status
+reject(uint32_t request)
+{
+	if (script.on_reject == NULL)
+		return RI_ERR_UNSUPPORTED;
+	script.on_reject(request);
+	return RI_SUCCESS;
+}
+
 enum ri_status
 kal_call(struct kal_client *client, struct kal_msg *msg)
 {
@@ -145,6 +163,11 @@ kal_call(struct kal_client *client, struct kal_msg *msg)
 	case KAL_CQ_DESTROY:
 		script.cqs--;
 		return RI_SUCCESS;
+	case KAL_LISTEN:
+		return listen_reply((const struct kal_listen_req *)msg->req,
+				    (struct kal_listen_rep *)msg->rep);
+	case KAL_REJECT:
+		return reject(((const struct kal_cm_req *)msg->req)->request);
 	default:
 		return RI_ERR_UNSUPPORTED;
 	}

@@ -51,8 +51,11 @@ struct kal_script {
 	 * Called when a thread that dispatches has found no more events, and has not said so yet.
 	 */
 	void (*on_empty)(void);
-	/* Called inside KAL_LISTEN, which then fails. */
+	/* Called inside KAL_LISTEN, which then fails, unless `listens` is true. */
 	void (*on_listen)(uint64_t ctx);
+	bool listens;
+	/* Called inside KAL_REJECT, on any thread, which then succeeds. */
+	void (*on_reject)(uint32_t request);
 };
 
 extern struct kal_script script;

@@ -7,12 +7,14 @@
  * What an earlier connection may have left is every value of every member. So after the end of that connection all octets of the
  * queue pair are overwritten, but those of the members in the table below, which says why they stay. Then it returns to IDLE, is
  * connected, and is compared, octet by octet, with a new one that was connected in the same way. A member that somebody adds is
- * overwritten and compared, too. The test is the service thread, and time is virtual.
+ * overwritten and compared, too. So is one that was asked to connect in vain before: calls for which memory was short. The test is the
+ * service thread, and time is virtual.
  */
 #include <string.h>
 
 #include "vem.h"
-#include "vem_node.h"
+#include "vem_pairs.h"
+#include "vem_scarce.h"
 #include "vsw_octets.h"
 
 #define TIME_WAIT_US "1000"
@@ -127,18 +129,20 @@ change(struct end *end)
 }
 
 static void
-reset_pair(struct ends *e)
+reset_one(struct ends *e, struct end *end)
 {
 	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE, .skip_time_wait = true};
 
-	for (int i = 0; i < 2; i++) {
-		struct end *end = i == 0 ? e->a : e->b;
+	while (e->na->p->qp->modify(end->qp, &idle, RI_QP_ATTR_STATE) == RI_ERR_STILL_FLUSHING)
+		vth_run(e->vth);
+	g_assert_cmpint(end_state(end), ==, RI_QPS_IDLE);
+}
 
-		while (e->na->p->qp->modify(end->qp, &idle, RI_QP_ATTR_STATE) ==
-		       RI_ERR_STILL_FLUSHING)
-			vth_run(e->vth);
-		g_assert_cmpint(end_state(end), ==, RI_QPS_IDLE);
-	}
+static void
+reset_pair(struct ends *e)
+{
+	reset_one(e, e->a);
+	reset_one(e, e->b);
 }
 
 static void
@@ -246,6 +250,7 @@ static void
 open_changed(struct ends *e, const char *adapter)
 {
 	ends_open(e, adapter);
+	host_spare((struct ri_host *)(uintptr_t)vth_host(e->vth));
 	ends_fill(e, NULL, NULL, 4096, ALL_RW);
 	change(e->a);
 	change(e->b);
@@ -291,11 +296,155 @@ test_anew(gconstpointer arg)
 	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");
 }
 
+/* --- refused calls ---------------------------------------------------------------------------- */
+
+#ifdef WITH_SCARCE
+/* b finds a, by attributes. */
+static enum ri_status
+joins(struct ends *e)
+{
+	struct ri_peer to_a = peer_params(e->a, PSN_A, PSN_B);
+
+	to_a.ird = 5; /* another one than it has */
+	return peer_receive(e->b, &to_a);
+}
+
+static void
+joins_begin(struct ends *e)
+{
+	const struct ri_peer to_b = peer_params(e->b, PSN_B, PSN_A);
+
+	g_assert_cmpint(peer_receive(e->a, &to_b), ==, RI_SUCCESS);
+}
+
+static void
+joins_end(struct ends *e)
+{
+	vth_run(e->vth);
+}
+
+/* b takes the request of a. */
+static const struct ri_service door = {.kind = RI_SERVICE_PORT, .port = 0x3412};
+static struct ri_listen *listening;
+static struct ri_request *request;
+
+static enum ri_status
+accepts(struct ends *e)
+{
+	struct ri_cm_params params = node_params(&door);
+
+	params.ird = params.ord = 5;
+	return emul()->cm->accept(request, e->b->qp, &params);
+}
+
+static void
+accepts_begin(struct ends *e)
+{
+	struct ri_service service = door;
+	const struct ri_cm_params params = node_params(&door);
+
+	g_assert_cmpint(emul()->cm->listen(e->nb->context, 42, 0, &service, 4, &listening), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(emul()->cm->connect(e->a->qp, &params), ==, RI_SUCCESS);
+	request = node_cm(e->nb, RI_CM_REQUEST, (const void *)(uintptr_t)42).request;
+}
+
+static void
+accepts_end(struct ends *e)
+{
+	emul()->cm->listen_destroy(listening); /* and a, which was not answered, is refused */
+	vth_run(e->vth);
+}
+
+static const struct refusal {
+	void (*begin)(struct ends *e);
+	enum ri_status (*call)(struct ends *e);
+	void (*end)(struct ends *e);
+} refusals[] = {{joins_begin, joins, joins_end}, {accepts_begin, accepts, accepts_end}};
+
+/* Whether the allocation of this number was one that the call needs. If so it was refused. */
+static bool
+refuse(struct ends *e, const struct refusal *how, unsigned long number)
+{
+	enum ri_status status;
+	bool refused;
+
+	scarce_arm_here(number, false);
+	status = how->call(e);
+	refused = scarce_disarm() != 0;
+	g_assert_cmpint(status, ==, refused ? RI_ERR_RESOURCES : RI_SUCCESS);
+	return refused;
+}
+
+/* How many allocations it needs; it succeeds with them. */
+static unsigned long
+need_of(const struct refusal *how)
+{
+	unsigned long need = 0;
+	struct ends e;
+
+	open_changed(&e, "emul:ib");
+	how->begin(&e);
+	while (refuse(&e, how, need + 1))
+		need++;
+	how->end(&e);
+	ends_drop(&e);
+	g_assert_cmpuint(need, >, 0);
+	return need;
+}
+
+/* A queue pair is as before each refused call: to a query, and to the connection that follows. */
+static void
+test_refused(void)
+{
+	struct vem_qp fresh[2], used[2];
+	struct ends e;
+
+	if (!VSW_KNOWS_PADDING || g_getenv("ITAPI_TEST_NO_SCARCE") != NULL) {
+		g_test_skip("no octets to compare, or no allocations to refuse");
+		return;
+	}
+	open_changed(&e, "emul:ib");
+	live(&e, fresh);
+	ends_drop(&e);
+	for (unsigned i = 0; i < G_N_ELEMENTS(refusals); i++) {
+		unsigned long need = need_of(&refusals[i]);
+		struct ri_qp_attr before[2];
+
+		open_changed(&e, "emul:ib");
+		before[0] = end_attr(e.a);
+		before[1] = end_attr(e.b);
+		refusals[i].begin(&e);
+		for (unsigned long n = 1; n <= need; n++) {
+			g_assert_true(refuse(&e, &refusals[i], n));
+			expect_same_attributes(e.b, &before[1]);
+		}
+		refusals[i].end(&e);
+		if (end_state(e.a) == RI_QPS_CONNECTING)
+			g_assert_cmpint(end_modify(e.a, RI_QPS_ERROR), ==, RI_SUCCESS);
+		forget(&e);
+		reset_one(&e, e.a);
+		expect_same_attributes(e.a, &before[0]);
+		live(&e, used);
+		vsw_octets_same(&table, &fresh[0], &used[0], OWN);
+		vsw_octets_same(&table, &fresh[1], &used[1], OWN);
+		ends_drop(&e);
+	}
+}
+#else
+static void
+test_refused(void)
+{
+	g_test_skip("the allocator of this build cannot be made scarce");
+}
+#endif
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_data_func("/emul/ib/anew", "emul:ib", test_anew);
 	g_test_add_data_func("/emul/iwarp/anew", "emul:iwarp", test_anew);
+	g_test_add_func("/emul/ib/anew/refused", test_refused);
 	return g_test_run();
 }

@@ -9,11 +9,9 @@
 #include <sys/socket.h>
 
 #include "vem_fault.h"
+#include "vem_scarce.h"
 #include "vem_two.h"
 #include "vem_ud.h"
-#ifdef WITH_SCARCE
-#include "scarce.h"
-#endif
 
 #define CROWD 300u
 
@@ -129,19 +127,6 @@ unlock(const struct node *node)
 
 /* --- the hosts ------------------------------------------------------------------------------------ */
 
-#ifndef WITH_SCARCE
-static void
-scarce_pause(void)
-{
-}
-
-static void
-scarce_resume(void)
-{
-}
-#endif
-
-static struct ri_host real;
 static _Thread_local bool unwatched; /* this thread can watch nothing */
 static atomic_uint pauses;           /* of watches */
 
@@ -152,7 +137,7 @@ host_watch_start(void *self, struct ri_watch *watch)
 
 	scarce_pause();
 	if (!unwatched)
-		status = real.watch_start(self, watch);
+		status = host_real.watch_start(self, watch);
 	scarce_resume();
 	return status;
 }
@@ -161,53 +146,24 @@ static void
 host_watch_change(void *self, struct ri_watch *watch, uint32_t events)
 {
 	atomic_fetch_add(&pauses, events == 0);
-	real.watch_change(self, watch, events);
+	host_real.watch_change(self, watch, events);
 }
 
 static void
 host_watch_stop(void *self, struct ri_watch *watch)
 {
 	scarce_pause();
-	real.watch_stop(self, watch);
+	host_real.watch_stop(self, watch);
 	scarce_resume();
 }
 
-static void
-host_timer_start(void *self, struct ri_timer *timer, uint64_t when)
-{
-	scarce_pause();
-	real.timer_start(self, timer, when);
-	scarce_resume();
-}
-
-static void
-host_timer_stop(void *self, struct ri_timer *timer)
-{
-	scarce_pause();
-	real.timer_stop(self, timer);
-	scarce_resume();
-}
-
-static void
-host_task_run(void *self, struct ri_task *task)
-{
-	scarce_pause();
-	real.task_run(self, task);
-	scarce_resume();
-}
-
-/* It has always memory, even if the adapter has none. */
 static void
 prepare(struct ri_host *host)
 {
-	if (real.now == NULL)
-		real = *host;
+	host_spare(host);
 	host->watch_start = host_watch_start;
 	host->watch_change = host_watch_change;
 	host->watch_stop = host_watch_stop;
-	host->timer_start = host_timer_start;
-	host->timer_stop = host_timer_stop;
-	host->task_run = host_task_run;
 }
 
 /* --- processes that come and go ------------------------------------------------------------------- */
