@@ -387,7 +387,10 @@ void
 vro_requester_count(struct vro_qp *qp, bool none)
 {
 	struct vro_requester *tx = &qp->tx;
-	uint32_t now = none || qp->transport != ROCE_RC ? 0 : under_way(qp) * cost(qp);
+	/* Before RTS the numbers are those of an earlier life. */
+	none = none || qp->state != VRO_RTS || qp->transport != ROCE_RC;
+
+	uint32_t now = none ? 0 : under_way(qp) * cost(qp);
 
 	if (roce_diff(tx->long_end, tx->una) < 0)
 		tx->long_end = tx->una; /* before it seems to lie ahead */

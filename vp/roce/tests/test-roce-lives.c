@@ -434,7 +434,11 @@ begin_again(struct sim *sim, struct sim_qp *pair[2])
 		sim_poll(pair[i]);
 		vro_qp_to_reset(&pair[i]->qp);
 		pair[i]->qp.state = VRO_INIT;
+		vro_qp_kick(&pair[i]->qp); /* as each verb and each post do */
 	}
+	for (unsigned i = 0; i < VRO_PEERS; i++)
+		for (int side = 0; side < 2; side++)
+			g_assert_cmpuint(sim->sides[side].engine.sent[i], ==, 0);
 }
 
 /* A NAK reports each gap, also the second one of a side; and a wait for a receive is no wait for an answer. */
