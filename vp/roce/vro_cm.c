@@ -9,7 +9,7 @@
  * completion of a request comes before that event.
  *
  * An end is raised once, by whichever comes first: the manager's event (vro_cm_raise), a fault of the queue pair, or a verb of its owner.
- * All three happen in the role, flush the queues, and raise after that.
+ * All three happen in the role, flush the queues, and raise after that, but not while RI_CM_ESTABLISHED is raised, which is without the role.
  *
  * Locks: the role, then the manager's; the context's lock before the manager's. Upcalls for listeners and queries have no lock.
  */
@@ -161,7 +161,7 @@ vro_tie_flushed(struct vro_verbs_qp *qp)
 	const struct ri_cm_event event = {
 		.kind = qp->tie.end, .reason = qp->tie.reason, .ctx = qp->init.ctx};
 
-	if (qp->tie.end == RI_CM_NONE)
+	if (qp->tie.end == RI_CM_NONE || qp->tie.rising)
 		return;
 	qp->tie.end = RI_CM_NONE;
 	up->cm_event(up->self, &event);
@@ -263,6 +263,9 @@ tie_send(struct vro_verbs_qp *qp, const struct vrc_event *event)
 	struct vro_station *station = qp->rnic->station;
 
 	vro_station_enter(station);
+	qp->tie.rising = false;
+	if (qp->tie.end != RI_CM_NONE)
+		vro_kick(qp);
 	if (qp->tie.number == event->number && qp->tie.phase == VRO_TIED) {
 		qp->qp.untold = false;
 		if (qp->qp.state == VRO_RTR) {
@@ -284,6 +287,7 @@ qp_step(struct vro_verbs_qp *qp, const struct vrc_event *event)
 		if (qp->tie.phase != VRO_TRYING && qp->tie.phase != VRO_REPLIED)
 			return false;
 		qp->tie.phase = VRO_TIED;
+		qp->tie.rising = true;
 		qp->qp.awaited = false;
 		vro_tap_established(qp->rnic->station);
 		return true;

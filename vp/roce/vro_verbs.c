@@ -87,7 +87,8 @@ engine_failed(struct vro_qp *engine_qp, uint32_t event)
 
 	vro_tie_break(qp);
 	/* The end of a connection by address is an event of its own. */
-	vro_tap_end(qp, RI_CM_BROKEN);
+	if (!qp->tie.rising)
+		vro_tap_end(qp, RI_CM_BROKEN);
 	if (event != RI_EVENT_NONE || qp->tie.end == RI_CM_NONE)
 		up->async_event(up->self, &end);
 	vro_tie_flushed(qp);
@@ -121,7 +122,7 @@ engine_flushed(struct vro_qp *engine_qp)
 {
 	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)(void *)engine_qp;
 
-	if (qp->tie.end != RI_CM_NONE)
+	if (qp->tie.end != RI_CM_NONE && !qp->tie.rising)
 		vro_tap_end(qp, qp->tie.end);
 	vro_tie_flushed(qp);
 	if (!qp->end_due)

@@ -64,6 +64,7 @@ struct vro_tie {
 	uint8_t ack_timeout; /* of the owner; 0: as the peer says */
 	bool three_way;      /* the caller confirms */
 	bool used;           /* it has had an exchange */
+	bool rising;         /* RI_CM_ESTABLISHED is being raised; an end waits */
 	bool telling;        /* its end is being raised */
 	uint16_t pdata_len;  /* of the REP, for RI_CM_ESTABLISHED */
 	uint8_t pdata[VRC_PDATA_ACCEPT];

@@ -211,6 +211,53 @@ lives(void)
 	}
 }
 
+/* What node_open has given the far side, and the queue pair that fails meanwhile. */
+static void (*record)(void *self, const struct ri_cm_event *event);
+static struct end *fails;
+
+/* Nobody has heard yet that the connection is established; another thread fails the queue pair, and runs the engine. */
+static void
+fail_first(void *self, const struct ri_cm_event *event)
+{
+	struct ri_wc wc;
+
+	if (event->kind == RI_CM_ESTABLISHED && fails != NULL) {
+		struct vro_verbs_qp *qp = (struct vro_verbs_qp *)fails->qp;
+
+		g_assert_cmpint(end_modify(fails, RI_QPS_ERROR), ==, RI_SUCCESS);
+		for (gint64 until = node_deadline(); atomic_load(&qp->kicked);)
+			if (vro_provider_entry()->fast->poll_cq(fails->urcq, &wc, 1) == 0)
+				g_assert_cmpint(g_get_monotonic_time(), <, until);
+		fails = NULL;
+	}
+	record(self, event);
+}
+
+/* The end of a connection never overtakes its beginning; after it the queue pair can be used again. */
+static void
+ends_as_it_begins(void)
+{
+	struct scene s RI_AT_END(scene_close);
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+
+	scene_open(&s);
+	params = params_to(&s.service, "");
+	record = s.far->upcalls.cm_event;
+	s.far->upcalls.cm_event = fail_first;
+	fails = s.b;
+	event = request_of(&s, "", false);
+	g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+	node_cm(s.far, RI_CM_BROKEN, s.b);
+	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+	node_cm(s.near, RI_CM_DISCONNECTED, s.a);
+	reset(s.a);
+	reset(s.b);
+	up(&s);
+	data_moves(&s);
+}
+
 /* An attempt that is refused, one that nobody hears, and a connection with other depths. */
 static void
 first_life(struct scene *s, unsigned how)
@@ -731,6 +778,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/connect/processes", processes); /* forks before there is a thread */
 	g_test_add_func("/roce/connect/lives", lives);
+	g_test_add_func("/roce/connect/ends-as-it-begins", ends_as_it_begins);
 	g_test_add_func("/roce/connect/second-life", second_life);
 	g_test_add_func("/roce/connect/old-time-wait", old_time_wait);
 	g_test_add_func("/roce/connect/refusals", refusals);
