@@ -267,7 +267,7 @@ tie_send(struct vro_verbs_qp *qp, const struct vrc_event *event)
 	if (qp->tie.end != RI_CM_NONE)
 		vro_kick(qp);
 	if (qp->tie.number == event->number && qp->tie.phase == VRO_TIED) {
-		qp->qp.untold = false;
+		vro_responder_told(&qp->qp);
 		if (qp->qp.state == VRO_RTR) {
 			vro_qp_to_rts(&qp->qp, event->cm.reach.sq_psn);
 			vro_kick(qp);

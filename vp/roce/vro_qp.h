@@ -224,6 +224,8 @@ struct vro_responding {
 	uint32_t length;            /* of a Write: as its first packet said */
 	uint32_t got;               /* octets so far */
 	struct ri_wr_remote remote;
+	uint32_t
+		early; /* times that the expected packet came before the program had heard of the connection */
 	bool waited;    /* a Send found no receive, and the log says so */
 	bool silent;    /* a NAK was sent; until the expected packet comes there is no other */
 	bool unsaid;    /* something was executed since the last acknowledgement */
@@ -371,6 +373,8 @@ void vro_responder_packet(struct vro_qp *qp, const struct roce_packet *p);
 void vro_responder_run(struct vro_qp *qp);
 /* All that it owes is an acknowledgement. */
 bool vro_responder_can_wait(const struct vro_qp *qp);
+/* The program has heard of the connection. vro_qp_kick follows. */
+void vro_responder_told(struct vro_qp *qp);
 void vro_responder_flush(struct vro_qp *qp);
 
 /* Send one datagram. False: the link is full. */

@@ -18,6 +18,8 @@
 /* vsw_refusal::code of a Send that may not invalidate its key. A key that is wrong is an access error here. */
 #define CODE_INVALIDATE 0x0109u
 
+#define EARLY_MAX \
+	4u /* times that the peer has to send a packet again because it comes early, before it is told to wait */
 #define NUMBERS_BEHIND 0x800000u /* half of all numbers */
 
 /* --- answers ------------------------------------------------------------------------------ */
@@ -567,6 +569,19 @@ is_early(const struct vro_qp *qp, uint32_t parts)
 	return qp->untold && (send || immediate);
 }
 
+/*
+ * A receive may be posted, and a peer need not wait for one (an RNR retry count of 0). So the packet, and those behind it, are dropped without an
+ * answer, and vro_responder_told asks for them. That is soon; a peer that has waited for longer is told to go on waiting.
+ */
+static void
+early_arrived(struct vro_qp *qp)
+{
+	if (qp->rx.early++ < EARLY_MAX)
+		qp->rx.silent = true;
+	else
+		receive_missing(qp);
+}
+
 static void
 message_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 {
@@ -579,9 +594,11 @@ message_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		invalid(qp, wrong);
 		return;
 	}
-	if (is_early(qp, parts))
-		refusal = &vsw_no_receive;
-	else if ((parts & ROCE_IS_FIRST) != 0)
+	if (is_early(qp, parts)) {
+		early_arrived(qp);
+		return;
+	}
+	if ((parts & ROCE_IS_FIRST) != 0)
 		refusal = message_begin(qp, p, parts);
 	if (refusal == NULL)
 		refusal = message_execute(qp, p, parts);
@@ -633,7 +650,7 @@ reliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 	else
 		message_packet(qp, p, parts);
 	rx->unsaid = true;
-	if (p->ack_request && rx->nak == 0 && (parts & (ROCE_IS_SEND | ROCE_IS_WRITE)) != 0) {
+	if (p->ack_request && !rx->silent && (parts & (ROCE_IS_SEND | ROCE_IS_WRITE)) != 0) {
 		rx->due = true;
 		vro_qp_mark(qp);
 	}
@@ -677,6 +694,16 @@ vro_responder_packet(struct vro_qp *qp, const struct roce_packet *p)
 		unreliable_packet(qp, p, parts);
 	else
 		reliable_packet(qp, p, parts);
+}
+
+void
+vro_responder_told(struct vro_qp *qp)
+{
+	struct vro_responding *rx = &qp->rx;
+
+	qp->untold = false;
+	if (rx->early != 0 && rx->early <= EARLY_MAX && !rx->fatal)
+		nak_due(qp, ROCE_NAK_SEQUENCE);
 }
 
 void

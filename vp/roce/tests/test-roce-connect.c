@@ -258,6 +258,59 @@ ends_as_it_begins(void)
 	data_moves(&s);
 }
 
+/* The near side, which waits for no receive, sends before the far program has heard that the connection is established. */
+static struct scene *sends;
+
+static void
+send_first(void *self, const struct ri_cm_event *event)
+{
+	struct ri_wc wc;
+
+	if (event->kind == RI_CM_ESTABLISHED && sends != NULL) {
+		const struct vro_verbs_qp *qp = (struct vro_verbs_qp *)sends->b->qp;
+		gint64 until = node_deadline();
+
+		g_assert_cmpint(end_send(sends->a, 3, &sends->ma, 0, 8000), ==, RI_SUCCESS);
+		while (qp->qp.rx.early == 0) {
+			g_assert_cmpuint(
+				vro_provider_entry()->fast->poll_cq(sends->b->urcq, &wc, 1), ==, 0);
+			g_assert_cmpint(g_get_monotonic_time(), <, until);
+		}
+		sends = NULL;
+	}
+	record(self, event);
+}
+
+static void
+sends_as_it_begins(void)
+{
+	struct scene s RI_AT_END(scene_close);
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+	const uint64_t *counts;
+	uint64_t rnrs;
+
+	scene_open(&s);
+	counts = s.near->rnic->station->engine.counts;
+	rnrs = counts[VRO_RNRS];
+	params = params_to(&s.service, "");
+	params.retries = true;
+	params.retry_count = 7;
+	record = s.far->upcalls.cm_event;
+	s.far->upcalls.cm_event = send_first;
+	sends = &s;
+	g_assert_cmpint(end_recv(s.b, 1, &s.mb, 0, 8000), ==, RI_SUCCESS);
+	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
+	event = node_cm(s.far, RI_CM_REQUEST, LISTEN);
+	g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+	completion(s.b, s.b->urcq, 1, RI_WC_SUCCESS);
+	completion(s.a, s.a->uscq, 3, RI_WC_SUCCESS);
+	g_assert_cmpmem(s.ma.at, 8000, s.mb.at, 8000);
+	g_assert_cmpuint(counts[VRO_RNRS], ==, rnrs);
+}
+
 /* An attempt that is refused, one that nobody hears, and a connection with other depths. */
 static void
 first_life(struct scene *s, unsigned how)
@@ -779,6 +832,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/connect/processes", processes); /* forks before there is a thread */
 	g_test_add_func("/roce/connect/lives", lives);
 	g_test_add_func("/roce/connect/ends-as-it-begins", ends_as_it_begins);
+	g_test_add_func("/roce/connect/sends-as-it-begins", sends_as_it_begins);
 	g_test_add_func("/roce/connect/second-life", second_life);
 	g_test_add_func("/roce/connect/old-time-wait", old_time_wait);
 	g_test_add_func("/roce/connect/refusals", refusals);

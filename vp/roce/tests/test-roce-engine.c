@@ -574,25 +574,54 @@ bind_refused(void)
 	vsw_mw_free(mw);
 }
 
-/* A Send that comes before the program has heard of the connection is to come again, and takes no receive; then it takes it. */
+/* A Send that comes before the program has heard of the connection is to come again, and takes no receive; then it takes it. If
+ * the program does not hear for long, the peer is told to wait. */
 static void
 untold(void)
 {
 	struct sim_qp *pair[2];
 	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
-	struct ri_sge sge = sim_sge(pair[0], 0, 512);
+	struct ri_sge sge = sim_sge(pair[0], 0, 200);
 	struct ri_wr wr = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
 
 	pair[1]->qp.untold = true;
 	sim_receive(pair[1], 9, 8192, 512);
 	sim_post(pair[0], &wr);
+	sim_run(sim, SECOND / 250);
+	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], ==, 0);
 	sim_run(sim, SECOND / 10);
 	received_is(pair[1], "");
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], >, 0);
-	pair[1]->qp.untold = false;
+	vro_responder_told(&pair[1]->qp);
+	vro_qp_kick(&pair[1]->qp);
 	sim_run(sim, SECOND);
+	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 200 4\n");
+	sent_is(pair[0], "3 RI_OP_SEND RI_WC_SUCCESS\n");
+}
+
+/* A receive is posted, so a peer that does not wait for receives at all need not wait; packets behind the early one are no gap. */
+static void
+untold_impatient(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
+	struct ri_sge sge = sim_sge(pair[0], 0, 512);
+	struct ri_wr wr = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
+	const uint64_t *counts = sim->sides[1].engine.counts;
+
+	pair[0]->qp.path.rnr_retries = pair[0]->qp.tx.rnr_retries = 0;
+	pair[1]->qp.untold = true;
+	sim_receive(pair[1], 9, 8192, 512);
+	sim_post(pair[0], &wr);
+	sim_run(sim, SECOND / 2000);
+	received_is(pair[1], "");
+	vro_responder_told(&pair[1]->qp);
+	vro_qp_kick(&pair[1]->qp);
+	sim_run(sim, SECOND / 10000);
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 4\n");
 	sent_is(pair[0], "3 RI_OP_SEND RI_WC_SUCCESS\n");
+	g_assert_cmpuint(counts[VRO_RNRS], ==, 0);
+	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_PROBES], ==, 0);
 }
 
 static guint early_sends;
@@ -866,6 +895,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/not-ready", not_ready);
 	g_test_add_func("/roce/engine/bind-refused", bind_refused);
 	g_test_add_func("/roce/engine/untold", untold);
+	g_test_add_func("/roce/engine/untold-impatient", untold_impatient);
 	g_test_add_func("/roce/engine/fences", fences);
 	g_test_add_func("/roce/engine/strangers", strangers);
 	g_test_add_func("/roce/engine/too-many", too_many);
