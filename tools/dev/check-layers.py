@@ -101,7 +101,7 @@ RULES = {
     'conformance/judge/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_at_end.h', OUTPUT] + GLIB,
     'conformance/judge/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', FABRIC, OUTPUT] + GLIB,
-    'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
+    'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/ri_registry.h', 'rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                           OUTPUT] + GLIB,
     # The CRC of the project, and no more of its provider.
     'conformance/record/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/iwarp/mpa_crc.h'],

@@ -194,14 +194,6 @@ struct wrap_obj *wrap_mapped(const struct ri_map *map);
 	{                                                 \
 		wrap_in(handle)->table.name args;         \
 	}
-/* The same, of a verb that the wrapped provider may not have. */
-#define WRAP_PASS_IF(table, name, handle, params, args)                                   \
-	static enum ri_status table##_##name params                                       \
-	{                                                                                 \
-		const struct wrap_tables *in = wrap_in(handle);                           \
-                                                                                          \
-		return in->table.name != NULL ? in->table.name args : RI_ERR_UNSUPPORTED; \
-	}
 /* The same, of a verb that destroys its object. */
 #define WRAP_PASS_END(table, name, type)                                                 \
 	static enum ri_status table##_##name(struct type *handle)                        \

@@ -65,22 +65,13 @@ context_destroy(struct ri_context *context)
 	wrap_free_context(wrap_of(context));
 }
 
-WRAP_PASS_IF(device, route, rnic,
-	     (struct ri_rnic * rnic, const struct ri_addr *peer, struct ri_addr *local,
-	      uint32_t *port),
-	     (wrap_inner(rnic), peer, local, port))
+WRAP_PASS(enum ri_status, device, route, rnic,
+	  (struct ri_rnic * rnic, const struct ri_addr *peer, struct ri_addr *local,
+	   uint32_t *port),
+	  (wrap_inner(rnic), peer, local, port))
 
-static size_t
-device_dump(struct ri_rnic *rnic, char *text, size_t room)
-{
-	const struct ri_device_ops *in = &wrap_in(rnic)->device;
-
-	if (in->dump != NULL)
-		return in->dump(wrap_inner(rnic), text, room);
-	if (room > 0)
-		text[0] = '\0';
-	return 0;
-}
+WRAP_PASS(size_t, device, dump, rnic, (struct ri_rnic * rnic, char *text, size_t room),
+	  (wrap_inner(rnic), text, room))
 
 /* --- domains and completion queues ------------------------------------------------------------ */
 
@@ -130,10 +121,8 @@ cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 	const struct ri_cq_ops *in = &wrap_in(cq)->cq;
 	struct wrap_obj *obj = wrap_of(cq);
 	struct ri_map changed = {.fd = -1};
-	enum ri_status status = RI_ERR_UNSUPPORTED;
+	enum ri_status status = in->resize(wrap_inner(cq), entries, &changed);
 
-	if (in->resize != NULL)
-		status = in->resize(wrap_inner(cq), entries, &changed);
 	if (status != RI_SUCCESS)
 		return status;
 	obj->map = changed;
@@ -152,9 +141,9 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	const struct ri_srq_ops *in = &wrap_in(pd)->srq;
 	struct wrap_obj *srq = wrap_new(pd, WRAP_SRQ);
 	struct ri_srq *inner = NULL;
-	enum ri_status status = srq == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+	enum ri_status status = RI_ERR_RESOURCES;
 
-	if (srq != NULL && in->create != NULL)
+	if (srq != NULL)
 		status = in->create(wrap_inner(pd), attr, &inner, &srq->map);
 	if (status != RI_SUCCESS) {
 		wrap_free(srq);
@@ -227,10 +216,8 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	const struct ri_qp_ops *in = &wrap_in(qp)->qp;
 	struct wrap_obj *obj = wrap_of(qp);
 	struct ri_map changed = {.fd = -1};
-	enum ri_status status = RI_ERR_UNSUPPORTED;
+	enum ri_status status = in->resize(wrap_inner(qp), attr, &changed);
 
-	if (in->resize != NULL)
-		status = in->resize(wrap_inner(qp), attr, &changed);
 	if (status != RI_SUCCESS)
 		return status;
 	obj->map = changed;
@@ -238,10 +225,10 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	return RI_SUCCESS;
 }
 
-WRAP_PASS_IF(qp, mcast_attach, qp, (struct ri_qp * qp, const struct ri_addr *group),
-	     (wrap_inner(qp), group))
-WRAP_PASS_IF(qp, mcast_detach, qp, (struct ri_qp * qp, const struct ri_addr *group),
-	     (wrap_inner(qp), group))
+WRAP_PASS(enum ri_status, qp, mcast_attach, qp, (struct ri_qp * qp, const struct ri_addr *group),
+	  (wrap_inner(qp), group))
+WRAP_PASS(enum ri_status, qp, mcast_detach, qp, (struct ri_qp * qp, const struct ri_addr *group),
+	  (wrap_inner(qp), group))
 
 /* --- the tables ------------------------------------------------------------------------------- */
 

@@ -23,9 +23,7 @@ mr_make(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf 
 	if (mr != NULL && from == NULL)
 		status = in->mr_reg(wrap_inner(pd), init, &inner, stag);
 	else if (mr != NULL)
-		status = in->mr_reg_dmabuf != NULL
-				 ? in->mr_reg_dmabuf(wrap_inner(pd), init, from, &inner, stag)
-				 : RI_ERR_UNSUPPORTED;
+		status = in->mr_reg_dmabuf(wrap_inner(pd), init, from, &inner, stag);
 	if (status != RI_SUCCESS) {
 		wrap_free(mr);
 		return status;
@@ -55,10 +53,8 @@ mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint
 {
 	const struct ri_mem_ops *in = &wrap_in(mr)->mem;
 	struct wrap_obj *obj = wrap_of(mr);
-	enum ri_status status = RI_ERR_UNSUPPORTED;
+	enum ri_status status = in->mr_rereg(wrap_inner(mr), wrap_inner(pd), init, stag);
 
-	if (in->mr_rereg != NULL)
-		status = in->mr_rereg(wrap_inner(mr), wrap_inner(pd), init, stag);
 	if (status != RI_SUCCESS)
 		return status;
 	obj->pd = wrap_of(pd);
@@ -77,9 +73,9 @@ mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *s
 	const struct ri_mem_ops *in = &wrap_in(pd)->mem;
 	struct wrap_obj *mw = wrap_new(pd, WRAP_MW);
 	struct ri_mw *inner = NULL;
-	enum ri_status status = mw == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+	enum ri_status status = RI_ERR_RESOURCES;
 
-	if (mw != NULL && in->mw_alloc != NULL)
+	if (mw != NULL)
 		status = in->mw_alloc(wrap_inner(pd), type, &inner, stag);
 	if (status != RI_SUCCESS) {
 		wrap_free(mw);
@@ -103,9 +99,9 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 	const struct ri_ah_ops *in = &wrap_in(pd)->ah;
 	struct wrap_obj *ah = wrap_new(pd, WRAP_AH);
 	struct ri_ah *inner = NULL;
-	enum ri_status status = ah == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+	enum ri_status status = RI_ERR_RESOURCES;
 
-	if (ah != NULL && in->create != NULL)
+	if (ah != NULL)
 		status = in->create(wrap_inner(pd), init, &inner, id);
 	if (status != RI_SUCCESS) {
 		wrap_free(ah);
@@ -129,9 +125,9 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 	const struct ri_cm_ops *in = &wrap_in(context)->cm;
 	struct wrap_obj *listen = wrap_new(context, WRAP_LISTEN);
 	struct ri_listen *inner = NULL;
-	enum ri_status status = listen == NULL ? RI_ERR_RESOURCES : RI_ERR_UNSUPPORTED;
+	enum ri_status status = RI_ERR_RESOURCES;
 
-	if (listen != NULL && in->listen != NULL)
+	if (listen != NULL)
 		status = in->listen(wrap_inner(context), ctx, port, service, backlog, &inner);
 	if (status != RI_SUCCESS) {
 		wrap_free(listen);
@@ -149,8 +145,8 @@ cm_listen_destroy(struct ri_listen *listen)
 	wrap_free(wrap_of(listen));
 }
 
-WRAP_PASS_IF(cm, connect, qp, (struct ri_qp * qp, const struct ri_cm_params *params),
-	     (wrap_inner(qp), params))
+WRAP_PASS(enum ri_status, cm, connect, qp, (struct ri_qp * qp, const struct ri_cm_params *params),
+	  (wrap_inner(qp), params))
 
 /* A success consumes the request. */
 static enum ri_status
@@ -175,22 +171,17 @@ cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdat
 			wrap_in(request)->cm.reject(wrap_inner(request), reason, pdata, len));
 }
 
-WRAP_PASS_IF(cm, confirm, qp, (struct ri_qp * qp, bool accept, const void *pdata, uint16_t len),
-	     (wrap_inner(qp), accept, pdata, len))
-WRAP_PASS_IF(cm, disconnect, qp, (struct ri_qp * qp, const void *pdata, uint16_t len),
-	     (wrap_inner(qp), pdata, len))
-WRAP_PASS_IF(cm, resolve, context,
-	     (struct ri_context * context, uint64_t ctx, const struct ri_cm_params *params),
-	     (wrap_inner(context), ctx, params))
+WRAP_PASS(enum ri_status, cm, confirm, qp,
+	  (struct ri_qp * qp, bool accept, const void *pdata, uint16_t len),
+	  (wrap_inner(qp), accept, pdata, len))
+WRAP_PASS(enum ri_status, cm, disconnect, qp, (struct ri_qp * qp, const void *pdata, uint16_t len),
+	  (wrap_inner(qp), pdata, len))
+WRAP_PASS(enum ri_status, cm, resolve, context,
+	  (struct ri_context * context, uint64_t ctx, const struct ri_cm_params *params),
+	  (wrap_inner(context), ctx, params))
 
-static void
-cm_resolve_cancel(struct ri_context *context, uint64_t ctx)
-{
-	const struct ri_cm_ops *in = &wrap_in(context)->cm;
-
-	if (in->resolve_cancel != NULL)
-		in->resolve_cancel(wrap_inner(context), ctx);
-}
+WRAP_PASS_VOID(cm, resolve_cancel, context, (struct ri_context * context, uint64_t ctx),
+	       (wrap_inner(context), ctx))
 
 static enum ri_status
 cm_resolve_answer(struct ri_request *request, const struct ri_service_answer *answer)
@@ -200,16 +191,16 @@ cm_resolve_answer(struct ri_request *request, const struct ri_service_answer *an
 
 /* --- connections over a stream ------------------------------------------------------------------ */
 
-WRAP_PASS_IF(llp, reserve, qp, (struct ri_qp * qp), (wrap_inner(qp)))
-WRAP_PASS_IF(llp, attach_stream, qp, (struct ri_qp * qp, const struct ri_stream *stream),
-	     (wrap_inner(qp), stream))
+WRAP_PASS(enum ri_status, llp, reserve, qp, (struct ri_qp * qp), (wrap_inner(qp)))
+WRAP_PASS(enum ri_status, llp, attach_stream, qp,
+	  (struct ri_qp * qp, const struct ri_stream *stream), (wrap_inner(qp), stream))
 
 /* --- connections by attributes -------------------------------------------------------------------- */
 
-WRAP_PASS_IF(peer, receive, qp, (struct ri_qp * qp, const struct ri_peer *peer),
-	     (wrap_inner(qp), peer))
-WRAP_PASS_IF(peer, send, qp, (struct ri_qp * qp, const struct ri_peer *peer),
-	     (wrap_inner(qp), peer))
+WRAP_PASS(enum ri_status, peer, receive, qp, (struct ri_qp * qp, const struct ri_peer *peer),
+	  (wrap_inner(qp), peer))
+WRAP_PASS(enum ri_status, peer, send, qp, (struct ri_qp * qp, const struct ri_peer *peer),
+	  (wrap_inner(qp), peer))
 
 /* --- upcalls ------------------------------------------------------------------------------------ */
 

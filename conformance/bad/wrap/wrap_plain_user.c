@@ -166,42 +166,11 @@ WRAP_PASS(uint32_t, fast, cq_depth, cq, (struct ri_ucq * cq), (wrap_inner(cq)))
 WRAP_PASS(enum ri_status, fast, arm_cq, cq, (struct ri_ucq * cq, enum ri_arm how, uint32_t count),
 	  (wrap_inner(cq), how, count))
 
-static uint32_t
-progress(struct ri_urnic *rnic, uint32_t budget)
-{
-	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
-
-	return in->progress != NULL ? in->progress(wrap_inner(rnic), budget) : 0;
-}
-
-/* An engine without these entries needs no sleeper. */
-static bool
-leader_enter(struct ri_urnic *rnic, int *fd)
-{
-	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
-
-	if (in->leader_enter != NULL)
-		return in->leader_enter(wrap_inner(rnic), fd);
-	*fd = -1;
-	return true;
-}
-
-static void
-leader_leave(struct ri_urnic *rnic)
-{
-	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
-
-	if (in->leader_leave != NULL)
-		in->leader_leave(wrap_inner(rnic));
-}
-
-static bool
-spin_futile(struct ri_urnic *rnic)
-{
-	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
-
-	return in->spin_futile != NULL && in->spin_futile(wrap_inner(rnic));
-}
+WRAP_PASS(uint32_t, fast, progress, rnic, (struct ri_urnic * rnic, uint32_t budget),
+	  (wrap_inner(rnic), budget))
+WRAP_PASS(bool, fast, leader_enter, rnic, (struct ri_urnic * rnic, int *fd), (wrap_inner(rnic), fd))
+WRAP_PASS_VOID(fast, leader_leave, rnic, (struct ri_urnic * rnic), (wrap_inner(rnic)))
+WRAP_PASS(bool, fast, spin_futile, rnic, (struct ri_urnic * rnic), (wrap_inner(rnic)))
 
 const struct ri_user_ops wrap_plain_user_ops = {
 	.size = sizeof(struct ri_user_ops),
@@ -230,8 +199,8 @@ const struct ri_fast_ops wrap_plain_fast_ops = {
 	.poll_cq = fast_poll_cq,
 	.cq_depth = fast_cq_depth,
 	.arm_cq = fast_arm_cq,
-	.progress = progress,
-	.leader_enter = leader_enter,
-	.leader_leave = leader_leave,
-	.spin_futile = spin_futile,
+	.progress = fast_progress,
+	.leader_enter = fast_leader_enter,
+	.leader_leave = fast_leader_leave,
+	.spin_futile = fast_spin_futile,
 };

@@ -13,6 +13,7 @@
 #include "defect.h"
 #include "faulty.h"
 #include "record.h"
+#include "ri_registry.h"
 
 #define DEFECT_PREFIX "defect:"
 #define FAULTY_PREFIX "faulty:"
@@ -30,14 +31,19 @@ static struct wrap_tables tables; /* what is registered */
 
 /* --- what can be wrapped ---------------------------------------------------------------------- */
 
+/* As the registry takes it over: each entry can be called. It stays, as what is loaded does. */
 static void
 wrapped_add(const struct ri_provider *provider, const char *name)
 {
-	if (provider != NULL && num_wrapped < WRAPPED_MAX - 1 &&
-	    wrap_tables_copy(&wrapped[num_wrapped], provider))
+	struct ri_error error = {.text = "it is no provider, or one too many"};
+	const struct ri_loaded *loaded = provider != NULL && num_wrapped < WRAPPED_MAX - 1
+						 ? ri_loaded_new(provider, name, &error)
+						 : NULL;
+
+	if (loaded != NULL && wrap_tables_copy(&wrapped[num_wrapped], &loaded->provider))
 		num_wrapped++;
 	else
-		fprintf(stderr, "defects: %s cannot be wrapped\n", name);
+		fprintf(stderr, "defects: %s cannot be wrapped: %s\n", name, error.text);
 }
 
 /* A shared object stays open until the process ends. */

@@ -28,7 +28,7 @@ struct cert_attribute {
 	const char *name;
 	size_t offset;
 	enum cert_attr_type type;
-	bool informs; /**< Text or a hint, which promises nothing: no case settles it. */
+	bool informs; /**< Text, a hint, or what no case can see: none settles it. */
 };
 
 /** All members of ri_rnic_attr but its size, in their order; ends with a NULL name. */

@@ -62,7 +62,7 @@ const struct certify_program certify_programs[] = {
 	{"dto", "Sends, Writes and Reads move data, in order, or are flushed", "[IT 7]",
 	 "in_order_completion zero_based read_local_extensions", false, 0},
 	{"atomic", "Atomic operations are atomic", "[IT 7.1]", "atomics", false, 0},
-	{"rulings", "The rulings of the specification hold", "[IT 17]", "cq_overflow_detect", false, 0},
+	{"rulings", "The rulings of the specification hold", "[IT 17]", "cq_overflow_detect in_order_placement", false, 0},
 	{"srq", "Shared receive queues are shared", "[IT 12]", "srq max_srq max_srq_wr srq_resizable", false, 0},
 	{"srq-limits", "Watermarks of shared receive queues are told", "[IT 12]",
 	 "srq_limit rq_soft_limit rq_hard_limit rnr_mode", false, 0},

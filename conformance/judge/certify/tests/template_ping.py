@@ -3,8 +3,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """The template, loaded by the library as an author of a provider does it: its connections work above the kAL. Prints TAP.
 
-Its endpoints are for one connection each, which test-itapi-once looks at. That program gets the claims of the template as arguments.
-Usage: template_ping.py PROVIDER IT_INFO IT_PING TEST_ITAPI_ONCE
+Its endpoints are for one connection each, which test-itapi-once looks at. That program gets the claims of the template as arguments. The last
+line is about the template behind the provider of defects and faults.
+Usage: template_ping.py DEFECTS PROVIDER IT_INFO IT_PING TEST_ITAPI_ONCE
 """
 
 import os
@@ -13,11 +14,11 @@ import sys
 import tempfile
 
 
-def main(provider, *tools):
+def main(defects, provider, *tools):
     commands = (['--adapter', 'memcopy'], ['--self', '--adapter', 'memcopy', '--count', '20'], ['memcopy'])
     claims = ''.join(f'{name}=1 ' for name in ('max_send_sge', 'max_recv_sge', 'max_write_sge', 'max_read_sge', 'max_ird', 'max_ord'))
     failed = 0
-    print(f'1..{len(tools)}')
+    print(f'1..{len(tools) + 1}')
     with tempfile.TemporaryDirectory(prefix='itapi-template.') as folder:
         os.symlink(os.path.abspath(provider), os.path.join(folder, 'memcopy.so'))
         env = dict(os.environ, ITAPI_PROVIDER_PATH=folder, ITAPI_TEST_CLAIMS=claims)
@@ -29,6 +30,15 @@ def main(provider, *tools):
             print(f'{"ok" if done.returncode == 0 else "not ok"} {number} {os.path.basename(tool)}')
             if done.returncode != 0:
                 print(f'# exit status {done.returncode}: {done.stdout} {done.stderr}'.replace('\n', '\n# '))
+        own, wrapped = os.path.join(folder, 'memcopy.so'), []
+        for adapter in ('defect:none:memcopy', 'faulty:memcopy', 'record:memcopy'):
+            done = subprocess.run([tools[1], '--self', '--adapter', adapter, '--count', '20'], check=False, capture_output=True, text=True,
+                                  env=dict(env, ITAPI_PROVIDER_PATH=os.path.dirname(defects), ITAPI_WRAPPED=own))
+            if done.returncode != 0:
+                wrapped.append(f'# {adapter}: exit status {done.returncode}: {done.stderr}'.rstrip())
+        failed += len(wrapped)
+        print(f'{"not ok" if wrapped else "ok"} {len(tools) + 1} wrapped')
+        print('\n'.join(wrapped), end='\n' if wrapped else '')
     return failed
 
 
