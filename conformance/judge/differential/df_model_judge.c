@@ -130,7 +130,7 @@ refuse_slots(struct df_model *model, const struct df_step *step)
 		if (wr->settle == model->settle)
 			continue;
 		/* Its event may have come. */
-		if (wr->silent && wr->statuses != MODEL_BIT(IT_DTO_SUCCESS)) {
+		if (wr->silent && (wr->late_flush || wr->statuses != MODEL_BIT(IT_DTO_SUCCESS))) {
 			sure = queue->len - i - 1;
 			early = 0;
 		}

@@ -288,6 +288,29 @@ slots_of_requests(struct cert *cert)
 	cert_wc_is(pair.a, false, 99, RI_WC_FLUSHED);
 }
 
+/* In ERROR a request is flushed at once, and keeps its slot until its completion is polled. */
+static void
+slots_in_error(struct cert *cert)
+{
+	struct pair pair;
+	struct ri_wr wr = {.opcode = RI_OP_SEND, .num_sge = 1};
+	uint32_t count;
+
+	pair_connected(&pair, cert);
+	count = pair.a->init.max_sq_wr;
+	wr.sgl = &pair.source;
+	CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	cert_wait_end(pair.a);
+	for (unsigned round = 0; round < 50; round++) {
+		for (wr.wr_id = 0; wr.wr_id < count; wr.wr_id++)
+			cert_post(pair.a, &wr);
+		CERT_FAST(cert, RI_ERR_QUEUE_FULL, pair.near->p->fast->post_sq(pair.a->uqp, &wr));
+		for (uint32_t i = 0; i < count; i++)
+			cert_wc_is(pair.a, false, i, RI_WC_FLUSHED);
+		cert_wc_none(pair.a, false);
+	}
+}
+
 static void
 slots_of_receives(struct cert *cert)
 {
@@ -505,6 +528,10 @@ static const struct cert_case cases[] = {
 		  "before",
 	 .rule = "[RI 3.2.7] [RI 10.43]",
 	 .run = slots_of_silent_requests},
+	{.id = "verbs.qp.slot.0004",
+	 .title = "A request that is flushed keeps its slot until its completion is polled",
+	 .rule = "[RI 3.2.7] [RI 3.3.2]",
+	 .run = slots_in_error},
 };
 
 CERT_SET(verbs_qp, cases);
