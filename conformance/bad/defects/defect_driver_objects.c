@@ -25,24 +25,87 @@ region_of(struct wrap_rnic *rnic, uint32_t stag)
 
 #define WORD 8u
 
+/* A region of any adapter of this process, since the peer may have it. */
+struct reached {
+	struct reached *next;
+	const void *mr;
+	uint32_t stag;
+	uint64_t last; /* address of its last word; 0: it has one word only */
+};
+
+static struct reached *reached; /* with history_lock() */
+
+static void
+reached_forget(const void *mr)
+{
+	struct reached **at = &reached;
+
+	history_lock();
+	while (*at != NULL && (*at)->mr != mr)
+		at = &(*at)->next;
+	if (*at != NULL) {
+		struct reached *gone = *at;
+
+		*at = gone->next;
+		free(gone);
+	}
+	history_unlock();
+}
+
+static enum ri_status
+word_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+{
+	enum ri_status status = wrap_plain_mem_ops.mr_reg(pd, init, out, stag);
+	uint64_t begin = init->zero_based ? 0 : init->iova_given ? init->iova : init->addr;
+	struct reached *one =
+		status == RI_SUCCESS && init->length > WORD ? calloc(1, sizeof(*one)) : NULL;
+
+	if (one == NULL)
+		return status;
+	*one = (struct reached){.mr = *out, .stag = *stag, .last = begin + init->length - WORD};
+	history_lock();
+	one->next = reached;
+	reached = one;
+	history_unlock();
+	return status;
+}
+
+static enum ri_status
+word_dereg(struct ri_mr *mr)
+{
+	enum ri_status status = wrap_plain_mem_ops.mr_dereg(mr);
+
+	if (status == RI_SUCCESS)
+		reached_forget(mr);
+	return status;
+}
+
 static bool
 word_last(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr_remote *remote = &wr->wr.u.remote;
-	const struct ri_mr_init *init;
-	struct wrap_obj *mr;
-	uint64_t begin;
+	const struct reached *at;
 
+	(void)uqp;
 	if (wr->wr.opcode != RI_OP_FETCH_ADD && wr->wr.opcode != RI_OP_CMP_SWAP)
 		return true;
-	mr = region_of(uqp->rnic, remote->stag);
-	if (mr == NULL)
-		return true;
-	init = &mr->init;
-	begin = init->zero_based ? 0 : init->iova_given ? init->iova : init->addr;
-	if (init->length > WORD && remote->addr == begin + init->length - WORD)
+	history_lock();
+	at = reached;
+	while (at != NULL && (at->stag != remote->stag || at->last != remote->addr))
+		at = at->next;
+	if (at != NULL)
 		remote->addr += WORD;
+	history_unlock();
 	return true;
+}
+
+/* What the adapter still has goes with it. */
+static void
+word_end(struct wrap_rnic *rnic)
+{
+	for (struct wrap_obj *o = rnic->objects.next; o != &rnic->objects; o = o->next)
+		if (o->kind == WRAP_MR)
+			reached_forget(o);
 }
 
 /* --- windows without a right ------------------------------------------------------------------------ */
@@ -314,7 +377,8 @@ refused_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct r
 const struct defect defects_driver_objects[] = {
 	DEFECT("fw27-atomic-last-word", "no atomic at the end of a region",
 	       "An atomic on the last eight octets of a larger region is refused.", NEED_ATOMICS,
-	       .wr = word_last),
+	       .wr = word_last, .end = word_end,
+	       ENTRIES(.mem.mr_reg = word_reg, .mem.mr_dereg = word_dereg)),
 	DEFECT("fw27-bind-nothing-opens", "no right is a right",
 	       "A window that is bound without a right can be read.", NEED_NARROW,
 	       .wr = nothing_opens, ENTRIES(.mem.mw_query = nothing_query)),
