@@ -62,6 +62,27 @@ chance(struct laps *laps)
 	return cert_random_below(laps->cert, 2) == 0;
 }
 
+/* Any number, and often one that a device might keep for itself. */
+static uint64_t
+any_value(struct laps *laps)
+{
+	static const uint64_t edges[] = {0,
+					 1,
+					 UINT8_MAX,
+					 UINT16_MAX,
+					 INT32_MAX,
+					 UINT32_MAX,
+					 UINT64_C(1) << 32,
+					 INT64_MAX,
+					 UINT64_C(1) << 63,
+					 UINT64_MAX - 1,
+					 UINT64_MAX};
+
+	if (cert_random_below(laps->cert, 2) == 0)
+		return cert_random(laps->cert);
+	return edges[cert_random_below(laps->cert, G_N_ELEMENTS(edges))];
+}
+
 static int
 compare(const void *a, const void *b)
 {
@@ -193,7 +214,7 @@ dress(struct laps *laps, struct job *job)
 		job->wr.flags |= RI_WR_INLINE;
 	if ((attr->immediate_with & with) != 0 && chance(laps)) {
 		job->wr.flags |= RI_WR_IMMEDIATE;
-		job->wr.imm = (uint32_t)cert_random(laps->cert);
+		job->wr.imm = (uint32_t)any_value(laps);
 	}
 	if (send && chance(laps))
 		job->wr.flags |= RI_WR_SOLICITED;
@@ -221,7 +242,7 @@ make_receive(struct laps *laps, unsigned at)
 	struct job *job = &laps->jobs[at];
 	struct ri_recv_wr *recv = &job->recv;
 
-	recv->wr_id = cert_random(laps->cert);
+	recv->wr_id = any_value(laps);
 	recv->sgl = job->into;
 	recv->num_sge = scatter(laps, laps->into, target_of(laps, at), laps->b->init.max_recv_sge,
 				job->into);
@@ -260,8 +281,8 @@ make_atomic(struct laps *laps, unsigned at)
 	job->wr.u.remote.stag = laps->into->stag;
 	memcpy(&job->wr.u.remote.operand, laps->far_is + word, 8);
 	if (job->wr.opcode == RI_OP_FETCH_ADD || chance(laps))
-		job->wr.u.remote.operand = cert_random(laps->cert);
-	job->wr.u.remote.swap = cert_random(laps->cert);
+		job->wr.u.remote.operand = any_value(laps);
+	job->wr.u.remote.swap = any_value(laps);
 }
 
 static void
@@ -271,9 +292,8 @@ make_job(struct laps *laps, unsigned at)
 	struct job *job = &laps->jobs[at];
 
 	memset(job, 0, sizeof(*job));
-	job->wr = (struct ri_wr){.wr_id = cert_random(laps->cert),
-				 .opcode = (uint8_t)some_opcode(laps),
-				 .sgl = job->sgl};
+	job->wr = (struct ri_wr){
+		.wr_id = any_value(laps), .opcode = (uint8_t)some_opcode(laps), .sgl = job->sgl};
 	if (chance(laps))
 		job->wr.flags |= RI_WR_SIGNALED;
 	if (laps->near->attr.cq_notify_flag && chance(laps))
@@ -312,11 +332,11 @@ make_last(struct laps *laps)
 	struct job *job = &laps->jobs[laps->count++];
 
 	memset(job, 0, sizeof(*job));
-	job->wr = (struct ri_wr){.wr_id = cert_random(laps->cert),
+	job->wr = (struct ri_wr){.wr_id = any_value(laps),
 				 .opcode = RI_OP_SEND,
 				 .flags = RI_WR_SIGNALED | RI_WR_READ_FENCE};
 	job->receives = true;
-	job->recv.wr_id = cert_random(laps->cert);
+	job->recv.wr_id = any_value(laps);
 }
 
 /* --- what they must do ------------------------------------------------------------------------- */
