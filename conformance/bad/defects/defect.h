@@ -124,6 +124,8 @@ DEFECT_TABLE(defects_history_queues);
 DEFECT_TABLE(defects_history_objects);
 DEFECT_TABLE(defects_errata);
 DEFECT_TABLE(defects_errata_queues);
+DEFECT_TABLE(defects_driver);
+DEFECT_TABLE(defects_driver_objects);
 
 /* --- all of them (defect_list.c) ---------------------------------------------------------------- */
 

@@ -34,6 +34,8 @@ static const struct table {
 	{defects_history_objects, &defects_history_objects_count},
 	{defects_errata, &defects_errata_count},
 	{defects_errata_queues, &defects_errata_queues_count},
+	{defects_driver, &defects_driver_count},
+	{defects_driver_objects, &defects_driver_objects_count},
 };
 
 const struct defect *

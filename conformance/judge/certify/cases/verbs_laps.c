@@ -8,18 +8,22 @@
  * A batch of random requests is posted, each with memory of its own in both regions, so that their order does not count. When
  * all are completed, all octets of both regions and all members of the completions are compared with what they must be: also
  * the octets behind a message that is shorter than its receive, and between segments. No size and no offset is round.
+ *
+ * The region of the far side ends with the last word that an atomic changes. Long laps have messages of several packets, whose segments
+ * end at, before and behind multiples of the sizes that packets have.
  */
 
 #include <string.h>
 
 #include "verbs_shared.h"
 
-#define SEGMENTS 5u   /* of a request, at most */
-#define BATCH    15u  /* requests of a batch, at most; each has a piece of both regions */
-#define PIECE    251u /* octets of a piece: a source, a target and the word of an atomic */
-#define HALF     113u /* octets of the source or the target */
-#define REGION   (BATCH * PIECE + 8u)
+#define SEGMENTS 5u    /* of a request, at most */
+#define BATCH    15u   /* requests of a batch, at most; each has a piece of both regions */
+#define HALF     113u  /* octets of the source or the target of a piece */
+#define LONG     9001u /* the same of long laps */
+#define WORD     25u   /* octets of a piece that have the word of an atomic */
 #define REQUESTS 1500u /* of a case */
+#define LENGTHY  300u  /* the same of long laps */
 
 /* One request of a batch. */
 struct job {
@@ -37,9 +41,13 @@ struct laps {
 	struct cert_end *a, *b;
 	struct shared *shared; /* of b; NULL: b has a receive queue of its own */
 	struct cert_region *from, *into;
-	uint8_t near_is[REGION], far_is[REGION]; /* what the regions must hold */
+	uint32_t half, most;       /* octets of a source or a target; requests of a batch */
+	size_t region;             /* octets of either region */
+	uint8_t *near_is, *far_is; /* what the regions must hold */
+	uint8_t *octets;           /* of one message */
 	struct job jobs[BATCH];
 	unsigned count; /* jobs of this batch */
+	unsigned shift; /* which piece the first one has */
 	bool rich,
 		plain; /* this batch has all that a request can have; nothing that it can do without */
 };
@@ -54,14 +62,72 @@ chance(struct laps *laps)
 	return cert_random_below(laps->cert, 2) == 0;
 }
 
+/* Any number, and often one that a device might keep for itself. */
+static uint64_t
+any_value(struct laps *laps)
+{
+	static const uint64_t edges[] = {0,
+					 1,
+					 UINT8_MAX,
+					 UINT16_MAX,
+					 INT32_MAX,
+					 UINT32_MAX,
+					 UINT64_C(1) << 32,
+					 INT64_MAX,
+					 UINT64_C(1) << 63,
+					 UINT64_MAX - 1,
+					 UINT64_MAX};
+
+	if (cert_random_below(laps->cert, 2) == 0)
+		return cert_random(laps->cert);
+	return edges[cert_random_below(laps->cert, G_N_ELEMENTS(edges))];
+}
+
 static int
 compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
 
+/* A length at the edge of a packet, or a short one, or none. */
+static size_t
+edge_length(struct laps *laps)
+{
+	uint32_t packet = 256u << cert_random_below(laps->cert, 5);
+
+	switch (cert_random_below(laps->cert, 8)) {
+	case 0:
+		return 0;
+	case 1:
+		return cert_random_below(laps->cert, 70);
+	case 2:
+		return packet - 1;
+	case 3:
+		return packet + 1;
+	default:
+		return packet;
+	}
+}
+
+/* Where segments begin and end in the octets of a half, in ascending order. */
+static void
+cuts_make(struct laps *laps, uint32_t count, int *cuts)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < 2 * count && laps->half == HALF; i++)
+		cuts[i] = (int)cert_random_below(laps->cert, laps->half + 1);
+	if (laps->half == HALF)
+		qsort(cuts, 2 * count, sizeof(cuts[0]), compare);
+	for (uint32_t i = 0; i < 2 * count && laps->half != HALF; i++) {
+		at += i % 2 == 0 ? cert_random_below(laps->cert, 3) : edge_length(laps);
+		at = MIN(at, laps->half);
+		cuts[i] = (int)at;
+	}
+}
+
 /*
- * Up to `most` segments in HALF octets at `at`, in ascending order, with gaps; some have no length, and then neither an address
+ * Up to `most` segments in a half of a piece at `at`, in ascending order, with gaps; some have no length, and then neither an address
  * nor a key that is any good. Returns how many there are.
  */
 static uint16_t
@@ -73,9 +139,7 @@ scatter(struct laps *laps, const struct cert_region *region, size_t at, uint32_t
 				       : cert_random_below(laps->cert, MIN(most, SEGMENTS) + 1);
 	int cuts[2 * SEGMENTS] = {0};
 
-	for (uint32_t i = 0; i < 2 * count; i++)
-		cuts[i] = (int)cert_random_below(laps->cert, HALF + 1);
-	qsort(cuts, 2 * count, sizeof(cuts[0]), compare);
+	cuts_make(laps, count, cuts);
 	for (uint32_t i = 0; i < count; i++) {
 		size_t length = (size_t)(cuts[2 * i + 1] - cuts[2 * i]);
 
@@ -99,24 +163,22 @@ sum_of(const struct ri_sge *sgl, unsigned count)
 
 /* Where the parts of the piece of a job are in its region. */
 static size_t
-source_of(unsigned job)
+source_of(const struct laps *laps, unsigned job)
 {
-	return (size_t)job * PIECE;
+	return (size_t)((job + laps->shift) % laps->most) * (2 * laps->half + WORD);
 }
 
 static size_t
-target_of(unsigned job)
+target_of(const struct laps *laps, unsigned job)
 {
-	return (size_t)job * PIECE + HALF;
+	return source_of(laps, job) + laps->half;
 }
 
-/* The aligned word in the last octets of a piece of the far side. */
+/* The aligned word in the last octets of a piece of the far side; regions begin at a multiple of 8. */
 static size_t
 word_of(const struct laps *laps, unsigned job)
 {
-	uintptr_t at = (uintptr_t)laps->into->at + target_of(job) + HALF;
-
-	return (size_t)(((at + 7) & ~(uintptr_t)7) - (uintptr_t)laps->into->at);
+	return (target_of(laps, job) + laps->half + 7) & ~(size_t)7;
 }
 
 static enum ri_opcode
@@ -152,11 +214,25 @@ dress(struct laps *laps, struct job *job)
 		job->wr.flags |= RI_WR_INLINE;
 	if ((attr->immediate_with & with) != 0 && chance(laps)) {
 		job->wr.flags |= RI_WR_IMMEDIATE;
-		job->wr.imm = (uint32_t)cert_random(laps->cert);
+		job->wr.imm = (uint32_t)any_value(laps);
 	}
 	if (send && chance(laps))
 		job->wr.flags |= RI_WR_SOLICITED;
 	job->receives = send || (job->wr.flags & RI_WR_IMMEDIATE) != 0;
+}
+
+/* Make the last segment of a receive longer; false: there is no room, or it has none. */
+static bool
+widen(struct laps *laps, unsigned at, uint32_t octets)
+{
+	struct job *job = &laps->jobs[at];
+	struct ri_sge *last = &job->into[job->recv.num_sge - 1];
+	uint64_t end = (uintptr_t)laps->into->at + target_of(laps, at) + laps->half;
+
+	if (last->length == 0 || last->addr + last->length + octets > end)
+		return false;
+	last->length += octets;
+	return true;
 }
 
 /* A receive with room for the message, and often for more. That of a Write's immediate data may have any segments. */
@@ -166,15 +242,17 @@ make_receive(struct laps *laps, unsigned at)
 	struct job *job = &laps->jobs[at];
 	struct ri_recv_wr *recv = &job->recv;
 
-	recv->wr_id = cert_random(laps->cert);
+	recv->wr_id = any_value(laps);
 	recv->sgl = job->into;
-	recv->num_sge =
-		scatter(laps, laps->into, target_of(at), laps->b->init.max_recv_sge, job->into);
+	recv->num_sge = scatter(laps, laps->into, target_of(laps, at), laps->b->init.max_recv_sge,
+				job->into);
 	if (laps->far->attr.cq_notify_flag && chance(laps))
 		recv->flags = RI_WR_NOTIFY;
 	if (job->wr.opcode == RI_OP_RDMA_WRITE || sum_of(job->into, recv->num_sge) >= job->length)
 		return;
-	job->into[0] = cert_sge(laps->into, target_of(at), HALF);
+	if (recv->num_sge > 0 && widen(laps, at, job->length - sum_of(job->into, recv->num_sge)))
+		return;
+	job->into[0] = cert_sge(laps->into, target_of(laps, at), laps->half);
 	recv->num_sge = 1;
 }
 
@@ -182,7 +260,7 @@ static void
 make_remote(struct laps *laps, unsigned at, size_t start)
 {
 	struct job *job = &laps->jobs[at];
-	uint32_t slack = HALF - job->length;
+	uint32_t slack = laps->half - job->length;
 	size_t shift = slack > 0 ? cert_random_below(laps->cert, slack + 1) : 0;
 
 	job->wr.u.remote.addr = (uintptr_t)laps->into->at + start + shift;
@@ -196,15 +274,15 @@ make_atomic(struct laps *laps, unsigned at)
 	size_t word = word_of(laps, at);
 
 	job->length = 8;
-	job->sgl[0] =
-		cert_sge(laps->from, target_of(at) + cert_random_below(laps->cert, HALF - 8), 8);
+	job->sgl[0] = cert_sge(
+		laps->from, target_of(laps, at) + cert_random_below(laps->cert, laps->half - 8), 8);
 	job->wr.num_sge = 1;
 	job->wr.u.remote.addr = (uintptr_t)laps->into->at + word;
 	job->wr.u.remote.stag = laps->into->stag;
 	memcpy(&job->wr.u.remote.operand, laps->far_is + word, 8);
 	if (job->wr.opcode == RI_OP_FETCH_ADD || chance(laps))
-		job->wr.u.remote.operand = cert_random(laps->cert);
-	job->wr.u.remote.swap = cert_random(laps->cert);
+		job->wr.u.remote.operand = any_value(laps);
+	job->wr.u.remote.swap = any_value(laps);
 }
 
 static void
@@ -214,9 +292,8 @@ make_job(struct laps *laps, unsigned at)
 	struct job *job = &laps->jobs[at];
 
 	memset(job, 0, sizeof(*job));
-	job->wr = (struct ri_wr){.wr_id = cert_random(laps->cert),
-				 .opcode = (uint8_t)some_opcode(laps),
-				 .sgl = job->sgl};
+	job->wr = (struct ri_wr){
+		.wr_id = any_value(laps), .opcode = (uint8_t)some_opcode(laps), .sgl = job->sgl};
 	if (chance(laps))
 		job->wr.flags |= RI_WR_SIGNALED;
 	if (laps->near->attr.cq_notify_flag && chance(laps))
@@ -225,10 +302,10 @@ make_job(struct laps *laps, unsigned at)
 		job->wr.flags |= RI_WR_READ_FENCE;
 	switch (job->wr.opcode) {
 	case RI_OP_RDMA_READ:
-		job->wr.num_sge =
-			scatter(laps, laps->from, target_of(at), init->max_read_sge, job->sgl);
+		job->wr.num_sge = scatter(laps, laps->from, target_of(laps, at), init->max_read_sge,
+					  job->sgl);
 		job->length = sum_of(job->sgl, job->wr.num_sge);
-		make_remote(laps, at, source_of(at));
+		make_remote(laps, at, source_of(laps, at));
 		return;
 	case RI_OP_FETCH_ADD:
 	case RI_OP_CMP_SWAP:
@@ -238,12 +315,12 @@ make_job(struct laps *laps, unsigned at)
 		break;
 	}
 	job->wr.num_sge = scatter(
-		laps, laps->from, source_of(at),
+		laps, laps->from, source_of(laps, at),
 		job->wr.opcode == RI_OP_SEND ? init->max_send_sge : init->max_write_sge, job->sgl);
 	job->length = sum_of(job->sgl, job->wr.num_sge);
 	dress(laps, job);
 	if (job->wr.opcode == RI_OP_RDMA_WRITE)
-		make_remote(laps, at, target_of(at));
+		make_remote(laps, at, target_of(laps, at));
 	if (job->receives)
 		make_receive(laps, at);
 }
@@ -255,11 +332,11 @@ make_last(struct laps *laps)
 	struct job *job = &laps->jobs[laps->count++];
 
 	memset(job, 0, sizeof(*job));
-	job->wr = (struct ri_wr){.wr_id = cert_random(laps->cert),
+	job->wr = (struct ri_wr){.wr_id = any_value(laps),
 				 .opcode = RI_OP_SEND,
 				 .flags = RI_WR_SIGNALED | RI_WR_READ_FENCE};
 	job->receives = true;
-	job->recv.wr_id = cert_random(laps->cert);
+	job->recv.wr_id = any_value(laps);
 }
 
 /* --- what they must do ------------------------------------------------------------------------- */
@@ -295,7 +372,7 @@ expect_job(struct laps *laps, struct job *job)
 	struct list near = {laps->from, laps->near_is, job->sgl, wr->num_sge};
 	struct list far = {laps->into, laps->far_is, job->into, job->recv.num_sge};
 	size_t there = job->length > 0 ? wr->u.remote.addr - (uintptr_t)laps->into->at : 0;
-	uint8_t octets[HALF];
+	uint8_t *octets = laps->octets;
 	uint64_t word;
 
 	switch (wr->opcode) {
@@ -361,12 +438,12 @@ expect_receive(struct laps *laps, const struct job *job)
 static void
 renew(struct laps *laps)
 {
-	for (size_t i = 0; i < REGION; i++) {
+	for (size_t i = 0; i < laps->region; i++) {
 		laps->near_is[i] = (uint8_t)cert_random(laps->cert);
 		laps->far_is[i] = (uint8_t)cert_random(laps->cert);
 	}
-	memcpy(laps->from->at, laps->near_is, REGION);
-	memcpy(laps->into->at, laps->far_is, REGION);
+	memcpy(laps->from->at, laps->near_is, laps->region);
+	memcpy(laps->into->at, laps->far_is, laps->region);
 }
 
 /* One line a batch: of a failure the last lines are kept. */
@@ -398,6 +475,7 @@ run_batch(struct laps *laps, unsigned count)
 	laps->rich = kind == 0;
 	laps->plain = kind == 1;
 	laps->count = count;
+	laps->shift = cert_random_below(laps->cert, laps->most);
 	for (unsigned i = 0; i < count; i++)
 		make_job(laps, i);
 	make_last(laps);
@@ -420,14 +498,15 @@ run_batch(struct laps *laps, unsigned count)
 	}
 	CERT_UINT(laps->cert, laps->near->p->fast->cq_depth(laps->a->uscq), ==, 0);
 	CERT_UINT(laps->cert, laps->far->p->fast->cq_depth(laps->b->urcq), ==, 0);
-	CERT_BYTES(laps->cert, laps->from->at, laps->near_is, REGION);
-	CERT_BYTES(laps->cert, laps->into->at, laps->far_is, REGION);
+	CERT_BYTES(laps->cert, laps->from->at, laps->near_is, laps->region);
+	CERT_BYTES(laps->cert, laps->into->at, laps->far_is, laps->region);
 	cert_region_guards(laps->from);
 	cert_region_guards(laps->into);
 }
 
 static struct ri_qp_init
-sizes_of(const struct ri_rnic_attr *attr, const struct cert_node *node, uint32_t slots)
+sizes_of(const struct ri_rnic_attr *attr, const struct cert_node *node, uint32_t slots,
+	 uint32_t half)
 {
 	struct ri_qp_init init = cert_end_defaults(node);
 
@@ -437,17 +516,40 @@ sizes_of(const struct ri_rnic_attr *attr, const struct cert_node *node, uint32_t
 	init.max_recv_sge = MIN(SEGMENTS, attr->max_recv_sge);
 	init.max_write_sge = MIN(SEGMENTS, attr->max_write_sge);
 	init.max_read_sge = MIN(SEGMENTS, attr->max_read_sge);
-	init.max_inline = attr->inline_data ? MIN(HALF, attr->max_inline) : 0;
+	init.max_inline = attr->inline_data ? MIN(half, attr->max_inline) : 0;
 	return init;
+}
+
+static void
+regions_open(struct laps *laps, uint32_t half)
+{
+	uint32_t rights = CERT_ALL |
+			  (cert_attr(laps->cert)->atomics ? (uint32_t)RI_ACCESS_REMOTE_ATOMIC : 0u);
+
+	laps->half = half;
+	laps->most = half == HALF ? BATCH : 4;
+	laps->region = word_of(laps, laps->most - 1) + 8;
+	laps->from = cert_region_new(laps->near, laps->region, rights);
+	laps->into = cert_region_new(laps->far, laps->region, rights);
+	laps->near_is = g_malloc(laps->region);
+	laps->far_is = g_malloc(laps->region);
+	laps->octets = g_malloc(half);
+	renew(laps);
+}
+
+static void
+laps_end(struct laps *laps)
+{
+	g_free(laps->near_is);
+	g_free(laps->far_is);
+	g_free(laps->octets);
 }
 
 /* Several laps over queues of `slots` slots; with `shared` receives are those of a shared queue. */
 static void
-run_laps(struct cert *cert, uint32_t slots, bool share)
+run_laps(struct cert *cert, uint32_t slots, uint32_t half, bool share)
 {
 	g_autofree struct laps *laps = g_new0(struct laps, 1);
-	uint32_t rights =
-		CERT_ALL | (cert_attr(cert)->atomics ? (uint32_t)RI_ACCESS_REMOTE_ATOMIC : 0u);
 	struct ri_qp_init init;
 	struct shared shared;
 	uint32_t room;
@@ -455,11 +557,10 @@ run_laps(struct cert *cert, uint32_t slots, bool share)
 	laps->cert = cert;
 	laps->near = cert_node_open(cert);
 	laps->far = cert_node_open(cert);
-	laps->from = cert_region_new(laps->near, REGION, rights);
-	laps->into = cert_region_new(laps->far, REGION, rights);
-	init = sizes_of(&laps->near->attr, laps->near, slots);
+	regions_open(laps, half);
+	init = sizes_of(&laps->near->attr, laps->near, slots, half);
 	laps->a = cert_end_new(laps->near, &init);
-	init = sizes_of(&laps->far->attr, laps->far, slots);
+	init = sizes_of(&laps->far->attr, laps->far, slots, half);
 	if (share) {
 		shared_new(&shared, laps->far, &init, MIN(slots, laps->far->attr.max_srq_wr));
 		laps->shared = &shared;
@@ -468,10 +569,9 @@ run_laps(struct cert *cert, uint32_t slots, bool share)
 		laps->b = cert_end_new(laps->far, &init);
 	}
 	cert_connect(laps->a, laps->b);
-	renew(laps);
 	room = MIN(slots, MIN(laps->near->attr.max_sq_wr, init.max_rq_wr));
-	for (unsigned done = 0, batch = 0; done < REQUESTS; batch++) {
-		unsigned count = cert_random_below(cert, MIN(room, BATCH));
+	for (unsigned done = 0, batch = 0; done < (half == HALF ? REQUESTS : LENGTHY); batch++) {
+		unsigned count = cert_random_below(cert, MIN(room, laps->most));
 
 		if (batch % 64 == 0)
 			renew(laps);
@@ -480,26 +580,39 @@ run_laps(struct cert *cert, uint32_t slots, bool share)
 	}
 	if (share)
 		shared_free(&shared);
+	laps_end(laps);
 }
 
 static void
 small_queues(struct cert *cert)
 {
-	run_laps(cert, 3, false);
-	run_laps(cert, 5, false);
+	run_laps(cert, 3, HALF, false);
+	run_laps(cert, 5, HALF, false);
 }
 
 static void
 large_queues(struct cert *cert)
 {
-	run_laps(cert, 16, false);
+	run_laps(cert, 16, HALF, false);
 }
 
 static void
 shared_queues(struct cert *cert)
 {
-	run_laps(cert, 5, true);
-	run_laps(cert, 16, true);
+	run_laps(cert, 5, HALF, true);
+	run_laps(cert, 16, HALF, true);
+}
+
+static void
+long_messages(struct cert *cert)
+{
+	run_laps(cert, 5, LONG, false);
+}
+
+static void
+long_shared(struct cert *cert)
+{
+	run_laps(cert, 5, LONG, true);
 }
 
 static const struct cert_case cases[] = {
@@ -513,6 +626,16 @@ static const struct cert_case cases[] = {
 		  "before",
 	 .rule = "[RI 3.1] [RI 3.2.1] [RI 3.2.7] [RI 3.3]",
 	 .run = large_queues},
+	{.id = "verbs.laps.long.0001",
+	 .title = "Segments that end at, before and behind the edges of packets have their own "
+		  "octets",
+	 .rule = "[RI 3.1] [RI 3.2.1] [RI 3.3]",
+	 .run = long_messages},
+	{.id = "verbs.laps.long.0002",
+	 .title = "Messages of several packets are placed in the segments of a shared receive",
+	 .rule = "[RI 3.1] [RI 6.1] [RI 6.2]",
+	 .needs = "srq",
+	 .run = long_shared},
 	{.id = "verbs.laps.shared.0001",
 	 .title = "Receives of a shared queue take what comes, whatever used their slots before",
 	 .rule = "[RI 6.1] [RI 6.2] [RI 6.3]",

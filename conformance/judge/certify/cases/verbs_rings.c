@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "verbs_shared.h"
+#include "verbs_ud.h"
+#include "verbs_window.h"
 
 #define USES  (65536u + 777u)
 #define SLOTS 13u
@@ -51,6 +53,7 @@ ring_open(struct ring *ring, struct cert *cert, struct shared *shared)
 		ring->far, 8 * SLOTS,
 		CERT_ALL | (cert_attr(cert)->atomics ? (uint32_t)RI_ACCESS_REMOTE_ATOMIC : 0u));
 	init = cert_end_defaults(ring->near);
+	init.max_inline = cert_attr(cert)->inline_data ? MIN(8, cert_attr(cert)->max_inline) : 0;
 	init.max_sq_wr = MIN(SLOTS, cert_attr(cert)->max_sq_wr);
 	init.max_rq_wr = MIN(SLOTS, cert_attr(cert)->max_rq_wr);
 	ring->slots = MIN(init.max_sq_wr, init.max_rq_wr);
@@ -63,6 +66,18 @@ ring_open(struct ring *ring, struct cert *cert, struct shared *shared)
 		ring->b = cert_end_new(ring->far, &init);
 	}
 	cert_connect(ring->a, ring->b);
+}
+
+/* What a message has besides its octets changes from one to the next, as far as it is claimed. */
+static uint32_t
+flags_of(const struct ring *ring, uint64_t number)
+{
+	const struct ri_rnic_attr *attr = cert_attr(ring->cert);
+	bool immediate = (attr->immediate_with & RI_IMMEDIATE_SEND) != 0 && number % 3 == 0;
+
+	return (immediate ? RI_WR_IMMEDIATE : 0u) |
+	       (attr->inline_data && attr->max_inline >= 8 && number % 5 < 2 ? RI_WR_INLINE : 0u) |
+	       (number % 7 < 3 ? RI_WR_SOLICITED : 0u);
 }
 
 /* Fills both queues and empties them. Only the last request is signalled. */
@@ -80,16 +95,27 @@ full_turn(struct ring *ring, uint64_t first, uint32_t count)
 		uint64_t value = ~(first + i);
 
 		memcpy(ring->from->at + (size_t)i * 8, &value, 8);
-		cert_post(ring->a, &(struct ri_wr){.wr_id = first + i,
-						   .opcode = RI_OP_SEND,
-						   .sgl = &source,
-						   .num_sge = 1,
-						   .flags = i == count - 1 ? RI_WR_SIGNALED : 0});
+		cert_post(ring->a,
+			  &(struct ri_wr){.wr_id = first + i,
+					  .opcode = RI_OP_SEND,
+					  .sgl = &source,
+					  .num_sge = 1,
+					  .imm = (uint32_t)(first + i),
+					  .flags = flags_of(ring, first + i) |
+						   (i == count - 1 ? RI_WR_SIGNALED : 0u)});
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		struct ri_wc wc = cert_wc_is(ring->b, true, first + i, RI_WC_SUCCESS);
+		uint32_t flags = flags_of(ring, first + i);
 
 		CERT_UINT(ring->cert, wc.byte_len, ==, 8);
+		CERT_UINT(ring->cert, wc.flags & (RI_WC_IMMEDIATE | RI_WC_RECEIVE), ==,
+			  RI_WC_RECEIVE | ((flags & RI_WR_IMMEDIATE) != 0 ? RI_WC_IMMEDIATE : 0));
+		if ((flags & RI_WR_IMMEDIATE) != 0)
+			CERT_UINT(ring->cert, wc.imm, ==, (uint32_t)(first + i));
+		if (cert_attr(ring->cert)->solicited_works)
+			CERT_UINT(ring->cert, (wc.flags & RI_WC_SOLICITED) != 0, ==,
+				  (flags & RI_WR_SOLICITED) != 0);
 	}
 	cert_wc_is(ring->a, false, first + count - 1, RI_WC_SUCCESS);
 	for (uint32_t i = 0; i < count; i++) {
@@ -128,6 +154,87 @@ shared_queue(struct cert *cert)
 	struct shared shared;
 
 	messages(cert, &shared);
+}
+
+/* --- Writes --------------------------------------------------------------------------------------- */
+
+/* Turns of Writes, each to another word than the one that many before it went to, and a Send that tells that they are there. */
+static void
+writes(struct cert *cert)
+{
+	gint64 began = g_get_monotonic_time();
+	uint64_t is[WORDS] = {0};
+	struct ring ring;
+	uint64_t turn = 0;
+
+	ring_open(&ring, cert, NULL);
+	for (uint64_t done = 0; done < USES && goes_on(cert, began, done); turn++) {
+		cert_post_recv(ring.b, turn, NULL, 0);
+		for (uint32_t i = 0; i < ring.slots - 1; i++, done++) {
+			struct ri_sge source = cert_sge(ring.from, (size_t)i * 8, 8);
+			uint64_t word = (i + turn) % WORDS;
+
+			is[word] = ~done;
+			memcpy(ring.from->at + (size_t)i * 8, &is[word], 8);
+			cert_post(ring.a,
+				  &(struct ri_wr){
+					  .wr_id = done,
+					  .opcode = RI_OP_RDMA_WRITE,
+					  .sgl = &source,
+					  .num_sge = 1,
+					  .u.remote = {.addr = (uintptr_t)ring.into->at + word * 8,
+						       .stag = ring.into->stag}});
+		}
+		cert_post_send(ring.a, turn, NULL, 0, 0);
+		cert_wc_is(ring.b, true, turn, RI_WC_SUCCESS);
+		cert_wc_is(ring.a, false, turn, RI_WC_SUCCESS);
+		CERT_BYTES(cert, ring.into->at, is, sizeof(is));
+	}
+}
+
+/* --- datagrams and windows ------------------------------------------------------------------------ */
+
+static void
+datagrams(struct cert *cert)
+{
+	gint64 began = g_get_monotonic_time();
+	struct mail mail;
+
+	mail_open(&mail, cert);
+	for (uint64_t done = 0; done < USES && goes_on(cert, began, done); done++) {
+		uint32_t length = 8 + (uint32_t)(done % 5);
+
+		memcpy(mail.from->at, &done, 8);
+		mail_offer(&mail, done, 16);
+		mail_send(&mail, done, length);
+		mail_arrives(&mail, done, length);
+		CERT_BYTES(cert, mail.into->at + UD_GRH, &done, 8);
+	}
+	mail_undisturbed(&mail);
+}
+
+/* A window is bound to another place each time, is used there now and then, and is taken away. */
+static void
+windows(struct cert *cert)
+{
+	gint64 began = g_get_monotonic_time();
+	struct mw_scene scene;
+
+	mw_scene_open(&scene, cert, RI_MW_NARROW);
+	for (uint64_t done = 0; done < USES && goes_on(cert, began, done); done++) {
+		size_t at = (size_t)(done % 13) * 16;
+
+		mw_bind(&scene, at, 16, MW_RIGHTS);
+		scene.stag = mw_attr(&scene).stag;
+		if (done % 512 == 0 || (done >= 65535 && done <= 65538))
+			mw_write(&scene, at, true);
+		cert_post(scene.pair.b, &(struct ri_wr){.wr_id = done,
+							.opcode = RI_OP_LOCAL_INV,
+							.flags = RI_WR_SIGNALED,
+							.inv_stag = scene.stag});
+		cert_wc_is(scene.pair.b, false, done, RI_WC_SUCCESS);
+	}
+	mw_scene_end(&scene);
 }
 
 /* --- what the peer answers ------------------------------------------------------------------------ */
@@ -414,6 +521,21 @@ static const struct cert_case cases[] = {
 	 .needs = "srq",
 	 .settles = "srq",
 	 .run = shared_queue},
+	{.id = "verbs.ring.write.0001",
+	 .title = "RDMA Writes go on past the 65,536th, each to its own place",
+	 .rule = "[RI 3.1] [RI 3.2.1]",
+	 .run = writes},
+	{.id = "verbs.ring.datagram.0001",
+	 .title = "Datagrams go on past the 65,536th, each with its own octets and length",
+	 .rule = "[RI 10.34] [RI 3.2.7]",
+	 .needs = "ud",
+	 .settles = "ud",
+	 .run = datagrams},
+	{.id = "verbs.ring.window.0001",
+	 .title = "A window is bound and taken away past the 65,536th time",
+	 .rule = "[RI 5.6.1] [RI 5.7.1]",
+	 .needs = "mw_narrow mw_narrow_unbind",
+	 .run = windows},
 	{.id = "verbs.ring.answer.0001",
 	 .title = "RDMA Reads and atomics go on past the 65,536th, and none is lost or done twice",
 	 .rule = "[RI 3.2.1] [RI 3.2.4] [RI 10.5]",

@@ -14,18 +14,25 @@
 /* --- a completion queue ------------------------------------------------------------------------ */
 
 #define STEPS   700u
-#define PRESENT 12u /* completions at most */
+#define PRESENT 12u  /* completions at most */
+#define WIDE    700u /* of the walk that goes far */
+#define BURST   200u /* messages of a step of that one, at most */
 
 struct queue {
 	struct pair pair;
 	const struct ri_fast_ops *fast;
+	bool requests; /* completions are those of requests of its end, not of messages */
+	struct ri_cq *cq;
+	struct ri_ucq *ucq;
+	uint64_t ctx; /* of the queue */
 	uint64_t first,
 		next; /* identities of the oldest receive that is present and of the next one */
-	bool solicited[PRESENT]; /* by identity */
-	enum ri_arm armed;       /* RI_ARM_NONE: it has reported, or never was */
+	bool solicited[WIDE]; /* by identity */
+	enum ri_arm armed;    /* RI_ARM_NONE: it has reported, or never was */
 	uint32_t count;
-	unsigned told; /* reports that have come */
-	uint32_t most; /* completions */
+	unsigned told;  /* reports that have come */
+	uint32_t most;  /* completions */
+	uint32_t burst; /* messages of a step, at most */
 };
 
 static uint32_t
@@ -40,7 +47,7 @@ holds(const struct queue *queue, enum ri_arm how, uint32_t count)
 	bool solicited = false;
 
 	for (uint64_t i = queue->first; i < queue->next; i++)
-		solicited |= queue->solicited[i % PRESENT];
+		solicited |= queue->solicited[i % WIDE];
 	switch (how) {
 	case RI_ARM_NEXT:
 		return present(queue) > 0;
@@ -59,51 +66,91 @@ static void
 step_poll(struct queue *queue)
 {
 	struct cert *cert = queue->pair.cert;
-	struct ri_wc wc[4];
-	uint32_t most = 1 + cert_random_below(cert, G_N_ELEMENTS(wc));
+	struct ri_wc wc[WIDE + 5], behind;
+	uint32_t most =
+		1 + cert_random_below(cert, queue->burst > 1 && cert_random_below(cert, 3) == 0
+						    ? present(queue) + 4
+						    : 4);
 	uint32_t expected = MIN(most, present(queue));
 
 	if (expected == 0)
 		return;
-	CERT_UINT(cert, queue->fast->poll_cq(queue->pair.b->urcq, wc, most), ==, expected);
+	memset(&wc[most], 0xa5, sizeof(wc[0]));
+	behind = wc[most];
+	CERT_UINT(cert, queue->fast->poll_cq(queue->ucq, wc, most), ==, expected);
+	CERT_BYTES(cert, &wc[most], &behind, sizeof(behind));
 	for (uint32_t i = 0; i < expected; i++, queue->first++) {
 		CERT_UINT(cert, wc[i].wr_id, ==, queue->first);
 		CERT_UINT(cert, wc[i].status, ==, RI_WC_SUCCESS);
 		if (cert_attr(cert)->solicited_works)
 			CERT_UINT(cert, (wc[i].flags & RI_WC_SOLICITED) != 0, ==,
-				  queue->solicited[queue->first % PRESENT]);
+				  queue->solicited[queue->first % WIDE]);
 	}
 }
 
 /* A message comes, solicited by its sender or by its receive, or by neither. */
 static void
-step_arrival(struct queue *queue)
+message(struct queue *queue, bool sender, bool receiver)
+{
+	struct pair *pair = &queue->pair;
+	const struct ri_recv_wr recv = {.wr_id = queue->next,
+					.flags = receiver ? RI_WR_NOTIFY : 0u};
+
+	CERT_FAST(pair->cert, RI_SUCCESS, queue->fast->post_rq(pair->b->uqp, &recv));
+	cert_post_send(pair->a, queue->next, NULL, 0, sender ? RI_WR_SOLICITED : 0u);
+	cert_wc_is(pair->a, false, queue->next, RI_WC_SUCCESS);
+}
+
+/* A request is done. */
+static void
+request(struct queue *queue, bool notify)
+{
+	cert_post(queue->pair.b,
+		  &(struct ri_wr){.wr_id = queue->next,
+				  .opcode = RI_OP_RDMA_WRITE,
+				  .flags = RI_WR_SIGNALED | (notify ? RI_WR_NOTIFY : 0u)});
+}
+
+/* Of many completions few are solicited. */
+static void
+arrival(struct queue *queue)
 {
 	struct pair *pair = &queue->pair;
 	struct cert *cert = pair->cert;
-	bool sender = cert_random_below(cert, 4) == 0;
-	bool receiver = cert_attr(cert)->cq_notify_flag && cert_random_below(cert, 8) == 0;
-	const struct ri_recv_wr recv = {.wr_id = queue->next,
-					.flags = receiver ? RI_WR_NOTIFY : 0u};
+	uint32_t seldom = queue->burst > 1 ? 60 : 4;
+	bool sender = !queue->requests && cert_random_below(cert, seldom) == 0;
+	bool receiver = cert_attr(cert)->cq_notify_flag && cert_random_below(cert, 2 * seldom) == 0;
 	gint64 until = 0;
 
-	if (present(queue) == queue->most) {
-		step_poll(queue);
-		return;
-	}
-	CERT_FAST(cert, RI_SUCCESS, queue->fast->post_rq(pair->b->uqp, &recv));
-	cert_post_send(pair->a, queue->next, NULL, 0, sender ? RI_WR_SOLICITED : 0u);
-	cert_wc_is(pair->a, false, queue->next, RI_WC_SUCCESS);
-	queue->solicited[queue->next % PRESENT] = sender || receiver;
+	if (queue->requests)
+		request(queue, receiver);
+	else
+		message(queue, sender, receiver);
+	queue->solicited[queue->next % WIDE] = sender || receiver;
 	queue->next++;
-	while (queue->fast->cq_depth(pair->b->urcq) < present(queue))
+	for (unsigned i = 0; i < 200 && queue->fast->cq_depth(queue->ucq) < present(queue); i++) {
+		(void)queue->fast->progress(pair->far->urnic, 64);
+		(void)queue->fast->progress(pair->near->urnic, 64);
+	}
+	while (queue->fast->cq_depth(queue->ucq) < present(queue))
 		CERT_TRUE(cert, cert_patience(cert, &until));
 	if (!holds(queue, queue->armed, queue->count))
 		return;
 	queue->told++;
 	queue->armed = RI_ARM_NONE;
-	for (until = 0; cert_cq_events(pair->far, pair->b->rcq_ctx) < queue->told;)
+	for (until = 0; cert_cq_events(pair->far, queue->ctx) < queue->told;)
 		CERT_TRUE(cert, cert_patience(cert, &until));
+}
+
+static void
+step_arrivals(struct queue *queue)
+{
+	uint32_t count = 1 + cert_random_below(queue->pair.cert, queue->burst);
+
+	if (present(queue) == queue->most)
+		step_poll(queue);
+	for (; count > 0 && present(queue) < queue->most; count--)
+		arrival(queue);
 }
 
 static void
@@ -113,7 +160,7 @@ step_arm(struct queue *queue)
 					  RI_ARM_SOLICITED, RI_ARM_COUNT, RI_ARM_COUNT};
 	struct cert *cert = queue->pair.cert;
 	enum ri_arm how = all[cert_random_below(cert, G_N_ELEMENTS(all))];
-	uint32_t count = 1 + cert_random_below(cert, present(queue) + 3);
+	uint32_t count = 1 + cert_random_below(cert, present(queue) + 2 + queue->burst);
 	bool refused;
 
 	if ((how == RI_ARM_SOLICITED && !cert_attr(cert)->solicited_works) ||
@@ -121,7 +168,7 @@ step_arm(struct queue *queue)
 		how = RI_ARM_NEXT;
 	refused = holds(queue, how, count);
 	CERT_FAST(cert, refused ? RI_ERR_NOT_EMPTY : RI_SUCCESS,
-		  queue->fast->arm_cq(queue->pair.b->urcq, how, count));
+		  queue->fast->arm_cq(queue->ucq, how, count));
 	queue->armed = refused ? RI_ARM_NONE : how;
 	queue->count = count;
 }
@@ -131,46 +178,79 @@ step_resize(struct queue *queue)
 {
 	const struct ri_provider *p = queue->pair.far->p;
 	struct cert *cert = queue->pair.cert;
-	uint32_t entries = 16 + cert_random_below(cert, 50);
+	uint32_t entries = MAX(16, queue->most + 4) + cert_random_below(cert, 50);
 	struct ri_map map;
 
 	if (!cert_attr(cert)->cq_resizable || entries > cert_attr(cert)->max_cqe)
 		return;
-	CERT_VERB(cert, RI_SUCCESS, p->cq->resize(queue->pair.b->rcq, &entries, &map));
-	CERT_VERB(cert, RI_SUCCESS, p->user->cq_remap(queue->pair.b->urcq, &map));
+	CERT_VERB(cert, RI_SUCCESS, p->cq->resize(queue->cq, &entries, &map));
+	CERT_VERB(cert, RI_SUCCESS, p->user->cq_remap(queue->ucq, &map));
+}
+
+/* With `most` completions at most, and up to `burst` messages in one step. */
+static void
+queue_steps(struct cert *cert, bool requests, uint32_t most, uint32_t burst)
+{
+	g_autofree struct queue *queue = g_new0(struct queue, 1);
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_qp_init init = cert_end_defaults(node);
+
+	cert_node_close(node);
+	most = MIN(most, MIN(cert_attr(cert)->max_rq_wr, cert_attr(cert)->max_cqe));
+	most = MIN(most, cert_attr(cert)->max_sq_wr);
+	init.max_rq_wr = init.max_sq_wr = most;
+	pair_open(&queue->pair, cert, &init);
+	cert_connect(queue->pair.a, queue->pair.b);
+	queue->fast = cert_provider(cert)->fast;
+	queue->requests = requests;
+	queue->cq = requests ? queue->pair.b->scq : queue->pair.b->rcq;
+	queue->ucq = requests ? queue->pair.b->uscq : queue->pair.b->urcq;
+	queue->ctx = requests ? queue->pair.b->scq_ctx : queue->pair.b->rcq_ctx;
+	queue->most = most;
+	queue->burst = burst;
+	for (unsigned step = 0; step < (burst > 1 ? STEPS / 5 : STEPS); step++) {
+		switch (cert_random_below(cert, 12)) {
+		case 0:
+			step_resize(queue);
+			break;
+		case 1:
+		case 2:
+			step_poll(queue);
+			break;
+		case 3:
+		case 4:
+		case 5:
+			step_arm(queue);
+			break;
+		default:
+			step_arrivals(queue);
+			break;
+		}
+		CERT_UINT(cert, queue->fast->cq_depth(queue->ucq), ==, present(queue));
+		CERT_UINT(cert, cert_cq_events(queue->pair.far, queue->ctx), ==, queue->told);
+	}
+	cert_note(cert, "%u reports of %" G_GUINT64_FORMAT " messages", queue->told,
+		  (guint64)queue->next);
 }
 
 static void
 queue_walk(struct cert *cert)
 {
-	struct queue queue = {.armed = RI_ARM_NONE};
+	queue_steps(cert, false, PRESENT, 1);
+}
 
-	pair_connected(&queue.pair, cert);
-	queue.fast = cert_provider(cert)->fast;
-	queue.most = MIN(PRESENT, MIN(queue.pair.b->init.max_rq_wr, cert_attr(cert)->max_cqe));
-	for (unsigned step = 0; step < STEPS; step++) {
-		switch (cert_random_below(cert, 12)) {
-		case 0:
-			step_resize(&queue);
-			break;
-		case 1:
-		case 2:
-			step_poll(&queue);
-			break;
-		case 3:
-		case 4:
-		case 5:
-			step_arm(&queue);
-			break;
-		default:
-			step_arrival(&queue);
-			break;
-		}
-		CERT_UINT(cert, queue.fast->cq_depth(queue.pair.b->urcq), ==, present(&queue));
-		CERT_UINT(cert, cert_cq_events(queue.pair.far, queue.pair.b->rcq_ctx), ==,
-			  queue.told);
-	}
-	cert_note(cert, "%u reports", queue.told);
+/* Numbers beyond 255 and 511, and polls of many. */
+static void
+wide_walk(struct cert *cert)
+{
+	queue_steps(cert, false, WIDE, BURST);
+}
+
+static void
+request_walk(struct cert *cert)
+{
+	queue_steps(cert, true, PRESENT, 1);
+	queue_steps(cert, true, WIDE, BURST);
 }
 
 /* --- words that atomics change ------------------------------------------------------------------- */
@@ -287,6 +367,14 @@ static const struct cert_case cases[] = {
 		  "armings and resizes follow each other",
 	 .rule = "[RI 7.1] [RI 7.2] [RI 7.3] [RI 10.16]",
 	 .run = queue_walk},
+	{.id = "verbs.walk.queue.0002",
+	 .title = "A completion queue with hundreds of completions reports and holds what it must",
+	 .rule = "[RI 2.3.1] [RI 7.1] [RI 7.2] [RI 7.3] [RI 10.16]",
+	 .run = wide_walk},
+	{.id = "verbs.walk.queue.0003",
+	 .title = "A completion queue of requests reports and holds what it must",
+	 .rule = "[RI 2.3.1] [RI 7.1] [RI 7.2] [RI 7.3] [RI 10.16]",
+	 .run = request_walk},
 	{.id = "verbs.walk.word.0001",
 	 .title = "Atomics change words and answer as if done one by one, also when they repeat",
 	 .rule = "[RI 10.5] [RI 3.2.1]",
