@@ -121,16 +121,19 @@ refuse_slots(struct df_model *model, const struct df_step *step)
 	const GArray *queue = step->kind == DF_RECV ? end->rq : end->sq;
 	unsigned size = (unsigned)(step->kind == DF_RECV ? end->rq_size : end->sq_size);
 	unsigned sure = queue->len, silent = 0, early = 0;
+	/* A callback takes events as they come, so of this settlement, too. */
+	bool taken = model->way[df_node(step->ep)][step->kind == DF_RECV] == DF_WAY_CALLBACK;
 
 	for (unsigned i = 0; i < queue->len; i++) {
 		const struct df_wr *wr = DF_WR(model->expected, g_array_index(queue, unsigned, i));
 
 		silent = wr->silent ? silent + 1 : 0;
 		early += wr->silent;
-		if (wr->settle == model->settle)
+		if (wr->settle == model->settle && !taken)
 			continue;
 		/* Its event may have come. */
-		if (wr->silent && (wr->late_flush || wr->statuses != MODEL_BIT(IT_DTO_SUCCESS))) {
+		if (wr->silent ? wr->late_flush || wr->statuses != MODEL_BIT(IT_DTO_SUCCESS)
+			       : taken) {
 			sure = queue->len - i - 1;
 			early = 0;
 		}
