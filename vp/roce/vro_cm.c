@@ -88,7 +88,7 @@ is_idle(const struct vro_verbs_qp *qp)
 	return qp->qp.state == VRO_INIT && qp->tie.phase == VRO_UNTIED;
 }
 
-/* From now on it is tied to that exchange. An earlier one, whose time-wait may go on, does not tell the queue pair of its end any more. */
+/* From now on it is tied to that exchange. An earlier exchange, whose time-wait may go on, no longer reports its end to the queue pair. */
 static void
 tie_begin(struct vro_verbs_qp *qp, uint64_t number, const struct ri_cm_params *params)
 {
@@ -107,7 +107,7 @@ tie_begin(struct vro_verbs_qp *qp, uint64_t number, const struct ri_cm_params *p
 	qp->qp.path.ord = params->ord;
 }
 
-/* It receives from its peer. False: the peer's address is none that this adapter reaches. */
+/* It receives from its peer. False: this adapter cannot reach the peer's address. */
 static bool
 tie_receive(struct vro_verbs_qp *qp, const struct ri_peer *reach)
 {

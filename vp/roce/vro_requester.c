@@ -134,7 +134,7 @@ vro_request_complete(struct vro_qp *qp, enum ri_wc_status status)
 static void
 request_fail_by(struct vro_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
-	/* A queue pair for datagrams has no connection whose end would tell. */
+	/* A queue pair for datagrams has no connection whose end would report it. */
 	bool access = qp->transport == ROCE_UD && status == RI_WC_LOCAL_PROTECTION;
 
 	vro_why_request(qp, request_at(qp, qp->tx.oldest)->wqe, status, result);

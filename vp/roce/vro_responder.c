@@ -559,7 +559,7 @@ receive_missing(struct vro_qp *qp)
 
 /* --- packets ------------------------------------------------------------------------------ */
 
-/* Would it take a receive before the program has heard of the connection? The service thread is about to tell it. */
+/* Would this message take a receive before the program has had the event of the connection? The service thread is about to raise it. */
 static bool
 is_early(const struct vro_qp *qp, uint32_t parts)
 {

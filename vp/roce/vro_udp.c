@@ -203,7 +203,7 @@ control_add(char *to, int level, int type, const void *value, size_t len)
 	return ONE_CONTROL;
 }
 
-/* What the kernel puts into the header only if it is told so. */
+/* Header fields that the kernel fills in only on request. */
 static size_t
 control_write(struct msghdr *message, const struct roce_flow *flow)
 {
@@ -374,7 +374,7 @@ vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_
 	for (int tries = 0; tries < 3; tries++) {
 		if (octets_send(udp, &own, sealed, len, 0) || errno == EAGAIN)
 			return;
-		/* Nothing else tells the engine now, and the socket would be found ready all the time. */
+		/* No other report reaches the engine now, and the socket would be found ready all the time. */
 		atomic_store(&udp->reported, true);
 	}
 	denial_tell(udp, false, errno);
@@ -433,7 +433,7 @@ packet_send(struct vro_udp *udp, const struct roce_flow *flow, size_t len, bool 
 	struct roce_flow own = *flow;
 	uint8_t *at = run->udp != NULL ? run->at + run->len : out->octets;
 
-	/* The port is that of the socket; the network still tells connections apart by the peer's. */
+	/* The port is that of the socket; the network still distinguishes connections by the peer's. */
 	own.source_port = ROCE_UDP_PORT;
 	own.ident = 0;
 	own.fragments = false;
@@ -472,7 +472,7 @@ link_flush(struct vro_link *link)
 
 /* --- packets in --------------------------------------------------------------------------- */
 
-/* Errors that the network reports of packets that were sent: is nobody there? False: there is none. */
+/* Read the errors that the network reports for packets that were sent: does no socket listen there? False: no error is left. */
 static bool
 errors_read(struct vro_udp *udp)
 {

@@ -102,7 +102,7 @@ dto_status_name(unsigned bit)
 	return it_dto_status_name((it_dto_status_t)bit);
 }
 
-/* Each event of a connection is one bit, selected by the low digit of its number. */
+/* The name of an event of a connection; `bit` is its number without IT_CM_MSG_EVENT_STREAM. */
 static const char *
 cm_name(unsigned bit)
 {

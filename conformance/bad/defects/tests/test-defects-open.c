@@ -13,7 +13,7 @@
 
 static char **adapters;
 
-/* Words and sentences: the ids are unique, and an adapter's name has room for each. */
+/* Each row has a unique id, short enough for an adapter's name, a title, and a description that ends with a full stop. */
 static void
 test_table(void)
 {

@@ -36,7 +36,7 @@ expect_octets(struct df_case *one)
 	df_case_object(one, "of node 0 is");
 }
 
-/* A Write of the peer crosses pieces of each shape; what was unlinked is out of its reach. */
+/* For each list of pages: a Write of the peer is placed across the pieces, and is refused after the unlink. */
 static void
 test_shapes(void)
 {
@@ -181,7 +181,7 @@ test_anywhere(void)
 		      DF_ANY, NULL);
 }
 
-/* The text of programs keeps the new fields, and refuses memory outside of the arena. */
+/* Printing and parsing a program keeps the fields of privileged operations; memory outside of the arena is refused. */
 static void
 test_text(void)
 {
