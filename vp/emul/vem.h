@@ -260,7 +260,8 @@ struct vem_qp {
 	struct vsw_srq_object *srq;                      /* or NULL */
 	atomic_bool limits_new; /* the watermarks were changed: compare at once */
 	atomic_bool rx_flushed;
-	atomic_uint inside; /* threads that use the pair without a role, or deliver a datagram */
+	atomic_bool failing; /* its request fails: receives are flushed behind its completion */
+	atomic_uint inside;  /* threads that use the pair without a role, or deliver a datagram */
 
 	alignas(VSW_CACHE_LINE) struct vsw_lock lock; /* state, cause, messages */
 	bool ended;                                   /* cause is set */

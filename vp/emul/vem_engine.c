@@ -41,10 +41,12 @@ sq_flush(struct vem_qp *qp)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
-/* Owner of the role `in.role`. */
+/* Owner of the role `in.role`. If a request is about to complete with the failure, its thread has the task flush, behind that. */
 static void
 rq_flush(struct vem_qp *qp)
 {
+	if (!vem_state_flushes(atomic_load(&qp->state)) || atomic_load(&qp->failing))
+		return;
 	if (qp->srq != NULL) {
 		vsw_srq_leave(&qp->in.member);
 		vsw_srq_pass_on(&qp->in.member);
@@ -167,8 +169,7 @@ vem_rx_leave(struct vem_qp *qp)
 	while (vsw_role_drop(&qp->in.role)) {
 		asked = true;
 		vsw_role_begin(&qp->in.role);
-		if (vem_state_flushes(atomic_load(&qp->state)))
-			rq_flush(qp);
+		rq_flush(qp);
 	}
 	if (asked)
 		vem_peer_sq_run(qp);
@@ -180,8 +181,7 @@ vem_rq_run(struct vem_qp *qp)
 	if (!vsw_role_take(&qp->in.role))
 		return;
 	vsw_role_begin(&qp->in.role);
-	if (vem_state_flushes(atomic_load(&qp->state)))
-		rq_flush(qp);
+	rq_flush(qp);
 	vem_rx_leave(qp);
 }
 

@@ -80,10 +80,12 @@ vem_qp_fail(struct vem_qp *qp, const struct vem_cause *cause, enum ri_wc_status 
 {
 	bool flushes;
 
+	atomic_store(&qp->failing, true);
 	(void)qp_step(qp, VEM_MOVE_FAULT, cause, &flushes);
 	vem_sq_complete(qp, status);
-	if (flushes)
-		qp_task_run(qp);
+	atomic_store(&qp->failing, false);
+	/* Also if the state was one that flushes: a thread that found it so has flushed nothing. */
+	qp_task_run(qp);
 }
 
 void

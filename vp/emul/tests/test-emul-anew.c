@@ -59,6 +59,7 @@ static const struct vsw_member members[] = {
 	MEMBER(telling, STAYS),
 	MEMBER(tx_flushed, STAYS),
 	MEMBER(rx_flushed, STAYS),
+	MEMBER(failing, STAYS),
 	MEMBER(pair, STAYS | OWN),
 	MEMBER(remote, STAYS | OWN),
 	MEMBER(join, STAYS | OWN),
