@@ -209,7 +209,8 @@ vro_qp_create(struct vro_qp *qp)
 	qp->count = &qp->unread;
 	qp->in.ops = &responder_ops;
 	qp->in.unreliable = qp->transport == ROCE_UC;
-	(void)vsw_role_take(&qp->in.role); /* never released: one thread at a time is in the engine */
+	(void)vsw_role_take(
+		&qp->in.role); /* never released: one thread at a time is in the engine */
 	qp->path.pkey = ROCE_PKEY;
 	if (qp->path.mtu == 0)
 		qp->path.mtu = 1024;
