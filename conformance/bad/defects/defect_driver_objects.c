@@ -7,20 +7,6 @@
 
 #include "defect_history.h"
 
-/* The live region of that key, or NULL. */
-static struct wrap_obj *
-region_of(struct wrap_rnic *rnic, uint32_t stag)
-{
-	struct wrap_obj *o;
-
-	pthread_mutex_lock(&rnic->lock);
-	o = rnic->objects.prev;
-	while (o != &rnic->objects && (o->kind != WRAP_MR || o->stag != stag))
-		o = o->prev;
-	pthread_mutex_unlock(&rnic->lock);
-	return o != &rnic->objects ? o : NULL;
-}
-
 /* --- the last word of a region -------------------------------------------------------------------- */
 
 #define WORD 8u
@@ -120,7 +106,7 @@ nothing_opens(struct wrap_obj *uqp, struct defect_wr *wr)
 
 	if (wr->wr.opcode != RI_OP_BIND_MW || bind->length == 0)
 		return true;
-	mr = region_of(rnic, bind->mr_stag);
+	mr = wrap_region_of(rnic, bind->mr_stag);
 	pthread_mutex_lock(&rnic->lock);
 	mw = history_by_index(rnic, WRAP_MW, bind->mw_stag);
 	if (mw != NULL)
@@ -274,7 +260,7 @@ header_split(struct wrap_obj *ucq, struct ri_wc *wc)
 	if (wc->status != RI_WC_SUCCESS || (wc->flags & RI_WC_GRH) == 0 || sgl[0].length == 0 ||
 	    sgl[0].length >= HEADER || sgl[0].length + sgl[1].length <= HEADER)
 		return DEFECT_PASS;
-	mr = region_of(ucq->rnic, sgl[1].stag);
+	mr = wrap_region_of(ucq->rnic, sgl[1].stag);
 	if (mr == NULL || mr->init.iova_given || mr->init.zero_based || mr->init.pages != NULL)
 		return DEFECT_PASS;
 	rest = HEADER - sgl[0].length;

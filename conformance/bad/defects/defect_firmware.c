@@ -12,27 +12,13 @@
 
 /* --- 32 bits ------------------------------------------------------------------------------------- */
 
-/* The live region of that key, or NULL. */
-static struct wrap_obj *
-region_of(struct wrap_rnic *rnic, uint32_t stag)
-{
-	struct wrap_obj *o;
-
-	pthread_mutex_lock(&rnic->lock);
-	o = rnic->objects.prev;
-	while (o != &rnic->objects && (o->kind != WRAP_MR || o->stag != stag))
-		o = o->prev;
-	pthread_mutex_unlock(&rnic->lock);
-	return o != &rnic->objects ? o : NULL;
-}
-
 /* The offset of a segment in its region has 32 bits. */
 static bool
 segment_folded(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	for (unsigned i = 0; i < wr->wr.num_sge; i++) {
 		struct ri_sge *sge = &wr->sgl[i];
-		struct wrap_obj *mr = sge->length > 0 ? region_of(uqp->rnic, sge->stag) : NULL;
+		struct wrap_obj *mr = sge->length > 0 ? wrap_region_of(uqp->rnic, sge->stag) : NULL;
 		uint64_t base;
 
 		if (mr == NULL || mr->init.zero_based || mr->init.iova_given)
@@ -152,7 +138,7 @@ pad_behind(struct wrap_obj *ucq, struct ri_wc *wc)
 		return DEFECT_PASS;
 	length = &awaited->length[awaited->done % qp->qp.max_rq_wr % AWAITED];
 	sge = awaited->first[awaited->done++ % AWAITED];
-	mr = region_of(ucq->rnic, sge.stag);
+	mr = wrap_region_of(ucq->rnic, sge.stag);
 	before = *length;
 	*length = defect_received(wc) ? wc->byte_len : 0;
 	if (wc->byte_len >= before || !defect_received(wc) || wc->byte_len % 4 == 0 || mr == NULL ||
@@ -172,7 +158,7 @@ line_note(struct wrap_obj *uqp, struct defect_wr *wr)
 	if (wr->wr.opcode != RI_OP_RDMA_READ || wr->wr.num_sge != 1 ||
 	    (wr->wr.flags & RI_WR_SIGNALED) == 0)
 		return true;
-	mr = region_of(uqp->rnic, sge->stag);
+	mr = wrap_region_of(uqp->rnic, sge->stag);
 	if (mr != NULL && mr->init.length % 16 != 0 &&
 	    sge->addr + sge->length == mr->init.addr + mr->init.length) {
 		uqp->last[0] = wr->wr.wr_id;
@@ -263,7 +249,7 @@ key_cached_use(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	for (unsigned i = 0; i < wr->wr.num_sge; i++) {
 		struct wrap_obj *mr =
-			wr->sgl[i].length > 0 ? region_of(uqp->rnic, wr->sgl[i].stag) : NULL;
+			wr->sgl[i].length > 0 ? wrap_region_of(uqp->rnic, wr->sgl[i].stag) : NULL;
 
 		if (mr != NULL)
 			(void)atomic_fetch_add(&mr->count[0], 1);

@@ -169,6 +169,8 @@ void wrap_free(struct wrap_obj *obj);
 void wrap_consume(struct wrap_obj *request);
 /* Free what a context still has, and then the context. */
 void wrap_free_context(struct wrap_obj *context);
+/* The live region of that key, or NULL. */
+struct wrap_obj *wrap_region_of(struct wrap_rnic *rnic, uint32_t stag);
 /* The object of that kind with that context number, or NULL; newest first. */
 struct wrap_obj *wrap_find(struct wrap_rnic *rnic, enum wrap_kind kind, uint64_t ctx);
 /* Which number an object has among those of its kind, from 1. */

@@ -175,3 +175,16 @@ wrap_mapped(const struct ri_map *map)
 {
 	return (struct wrap_obj *)(uintptr_t)map->addr;
 }
+
+struct wrap_obj *
+wrap_region_of(struct wrap_rnic *rnic, uint32_t stag)
+{
+	struct wrap_obj *o;
+
+	pthread_mutex_lock(&rnic->lock);
+	o = rnic->objects.prev;
+	while (o != &rnic->objects && (o->kind != WRAP_MR || o->stag != stag))
+		o = o->prev;
+	pthread_mutex_unlock(&rnic->lock);
+	return o != &rnic->objects ? o : NULL;
+}
