@@ -30,7 +30,8 @@ NETS = {'IPv4': ('10.92.0.', 1500), 'IPv6': ('fd92::', 1500), 'IPv4-9000': ('10.
 IPV6 = {'-g 0': '-g 1', '239.1.2.3': 'ff1e::9203', 'ucmatose -p': 'ucmatose -b {address} -p', 'rstream -p': 'rstream -b {address} -p'}
 # These exchange their numbers over TCP of IPv4 alone, and then use the GID of the command line.
 BY_TCP = ('ibv_', 'ib_', 'ucx_')
-NOT_IPV6 = {'qperf': 'qperf resolves IPv4 only', '-R': 'this perftest resolves IPv4 only', 'rdma_client': 'rdma_server listens on IPv4'}
+NOT_IPV6 = {'qperf': 'qperf resolves IPv4 only', '-R': 'this perftest resolves IPv4 only', 'rdma_client': 'rdma_server listens on IPv4',
+            'io_demo': 'io_demo knows addresses of IPv4 only'}
 
 
 def rows():

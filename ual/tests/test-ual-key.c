@@ -6,6 +6,7 @@
  * objects get others.
  */
 #include <glib.h>
+#include <string.h>
 
 #include "ual_key.h"
 
@@ -107,9 +108,10 @@ test_table(void)
 {
 	GRand *chance = g_rand_new_with_seed(27);
 	struct ual_keys *keys = ual_keys_new();
-	struct ual_key all[KEYS] = {{NULL}};
+	struct ual_key all[KEYS];
 	struct ual_object *objects[KEYS] = {NULL};
 
+	memset(all, 0, sizeof(all));
 	for (unsigned i = 0; i < STEPS; i++) {
 		unsigned which = (unsigned)g_rand_int_range(chance, 0, KEYS);
 		/* Nobody looks into an object. */

@@ -213,6 +213,7 @@ expect_same(struct bench *b, const struct life *fresh, const struct life *used)
 #if VSW_KNOWS_PADDING
 	vsw_octets_same(&entry_table, &copy_a, &copy_c, but);
 #else
+	(void)entry_table;
 	(void)but;
 #endif
 }
