@@ -304,10 +304,12 @@ load_path(const struct ri_host *host, const char *path)
 		char *folder = wanted ? strndup(path, length) : NULL;
 		struct ri_error error = {0};
 
-		if (folder != NULL)
+		if (folder != NULL) {
 			complete &= load_folder(host, folder, true);
-		else if (wanted && !open_folder_error(&error, path, ENOMEM))
+		} else if (wanted) {
+			(void)open_folder_error(&error, path, ENOMEM);
 			complete &= note_refusal(host, &error);
+		}
 		free(folder);
 		path += length;
 		path += *path == ':';

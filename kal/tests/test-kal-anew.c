@@ -34,12 +34,12 @@ static const struct vsw_member members[] = {
 	MEMBER(live, STAYS | OWN),
 	MEMBER(ird, STAYS), /* as the next: as configured */
 	MEMBER(ord, STAYS),
-	/* It is over, and all of it was told. */
+	/* It is over, and each of its events was raised. */
 	MEMBER(state, STAYS),
 	MEMBER(retired, STAYS),
 	MEMBER(owed, STAYS),
 	MEMBER(why, OWN),            /* of what is owed */
-	MEMBER(pending.reason, OWN), /* as the next: of what is told next */
+	MEMBER(pending.reason, OWN), /* as the next: of the next event */
 	MEMBER(pending.service.local_port, OWN),
 };
 
@@ -160,7 +160,7 @@ test_stream(void)
 			attempt_meet(&a);
 			used = copy_of(conn);
 			vsw_octets_same(&table, &fresh, &used, OWN);
-			/* And it is told as the first was. */
+			/* Its events are those of the first connection. */
 			endings[how](&a);
 		}
 }

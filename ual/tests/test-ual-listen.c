@@ -121,7 +121,7 @@ test_refusals(void)
 		request_come(listen, id, without_memory);
 		expected[id] = without_memory || queued == ROOM;
 		queued += !expected[id];
-		/* Sometimes several wait for their refusal at once, but not so many that one is not refused at all. */
+		/* Sometimes several wait for their refusal at once, but fewer than UAL_UNKEPT_MAX: beyond it one is not refused at all. */
 		if (id % (UAL_UNKEPT_MAX / 2) != 0 && g_rand_int_range(chance, 0, 8) != 0)
 			continue;
 		expect_refused(expected);

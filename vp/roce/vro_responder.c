@@ -571,7 +571,7 @@ is_early(const struct vro_qp *qp, uint32_t parts)
 
 /*
  * A receive may be posted, and a peer need not wait for one (an RNR retry count of 0). So the packet, and those behind it, are dropped without an
- * answer, and vro_responder_told asks for them. That is soon; a peer that has waited for longer is told to go on waiting.
+ * answer, and vro_responder_told asks for them. That is soon; a peer that has waited for longer gets an RNR NAK.
  */
 static void
 early_arrived(struct vro_qp *qp)

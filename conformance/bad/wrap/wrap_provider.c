@@ -31,7 +31,7 @@ static struct wrap_tables tables; /* what is registered */
 
 /* --- what can be wrapped ---------------------------------------------------------------------- */
 
-/* As the registry takes it over: each entry can be called. It stays, as what is loaded does. */
+/* Copy it as the registry copies a provider, so each entry can be called. The copy stays until the process ends. */
 static void
 wrapped_add(const struct ri_provider *provider, const char *name)
 {

@@ -267,7 +267,7 @@ test_registered_anew(void)
 						RI_SUCCESS);
 			life.kind = PLAIN;
 			fresh = life_begin(&b, PLAIN, NULL);
-			/* Who has room for a list is revoked by requests for good. */
+			/* A place that has room for a list counts its accesses for good. */
 			atomic_store(&fresh.entry->counted, atomic_load(&life.entry->counted));
 			expect_same(&b, &fresh, &life);
 			atomic_store(&fresh.entry->counted, false);

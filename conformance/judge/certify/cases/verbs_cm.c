@@ -145,8 +145,8 @@ depths(struct cert *cert)
 }
 
 /*
- * What a side tells is what it has from then on, and it sends no more Reads than the peer serves: so neither a peer that serves none nor
- * a side that tells that it sends none lets a Read go.
+ * The depths that a side sends are those of its queue pair from then on, and its ORD is at most the IRD of the peer. So no Read is sent to a
+ * peer whose IRD is 0, nor by a side that has sent an ORD of 0.
  */
 static void
 depths_in_force(struct cert *cert)
@@ -505,7 +505,7 @@ static const struct cert_case cases[] = {
 	 .settles = "max_ird max_ord",
 	 .run = depths_at_the_limit},
 	{.id = "verbs.cm.depth.0003",
-	 .title = "IRD and ORD that are told are those of the connection",
+	 .title = "IRD and ORD that a side sends are those of its queue pair",
 	 .rule = "[RI 10.32]",
 	 .needs = "cm_forms:RI_CM_ADDRESS ird_ord_exchange max_ird max_ord",
 	 .run = depths_in_force},

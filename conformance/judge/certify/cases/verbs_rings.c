@@ -213,7 +213,7 @@ datagrams(struct cert *cert)
 	mail_undisturbed(&mail);
 }
 
-/* A window is bound to another place each time, is used there now and then, and is taken away. */
+/* A window is bound to another place each time, is used there in some rounds, and is taken away. */
 static void
 windows(struct cert *cert)
 {
