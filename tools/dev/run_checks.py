@@ -63,7 +63,7 @@ class Checker:
     def __init__(self, jobs):
         self.tally = Tally()
         self.jobs = jobs
-        self.bad = []       # what each test that failed said last
+        self.bad = []       # what each check or test that failed said last
         self.unsteady = []  # tests that failed beside others and passed alone
         os.makedirs('build/logs', exist_ok=True)
 
@@ -84,12 +84,13 @@ class Checker:
             self.show(log)
         return status == 0
 
-    @staticmethod
-    def show(log):
+    def show(self, log):
+        """The end of a log, here and, in short, once more in the report."""
         with open(log, encoding='utf-8', errors='replace') as file:
-            lines = [line for line in file.read().split('\n') if not re.fullmatch(CHATTER, line)]
-        print(f'--- the last lines of {log}')
-        print('\n'.join(lines[-SHOWN_LINES:]), flush=True)
+            lines = [line for line in file.read().rstrip().split('\n') if not re.fullmatch(CHATTER, line)]
+        title = f'--- the last lines of {log}'
+        print('\n'.join([title, *lines[-SHOWN_LINES:]]), flush=True)
+        self.bad.append('\n'.join([title, *lines[-REPEATED_LINES:]]))
 
     def show_record(self, record):
         """What a test that did badly said last."""
@@ -129,17 +130,19 @@ class Checker:
     def beside(self, *commands):
         """What is done meanwhile waits for peers and timers half of the time; the commands, which build, run in that half.
 
-        They have a processor only while nobody else wants it (SCHED_IDLE). At the end they are stopped; what
-        is not built then, and what does not compile, is for the step that needs it.
+        They have a processor only while nobody else wants it (SCHED_IDLE), and are waited for at the end. Stopped, a setup or a
+        compiler would leave a folder that does not build; and the step that follows needs what they build. That step reports
+        what does not compile.
         """
         script = '; '.join(shlex.join(command) for command in commands)
         with subprocess.Popen(['chrt', '--idle', '0', 'sh', '-c', script], stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as beside:
             try:
                 yield
-            finally:
+            except BaseException:
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(beside.pid, signal.SIGINT)    # ninja removes what is half written
+                    os.killpg(beside.pid, signal.SIGINT)
+                raise
 
     def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None, processes=None):
         """Runs the tests of build/WAY and counts each case.

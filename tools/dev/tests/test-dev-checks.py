@@ -8,6 +8,7 @@ import io
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -57,6 +58,25 @@ class ChecksCase(unittest.TestCase):
     def test_many_are_not_run_again(self):
         checker, _ = self.checked(*[ONCE] * (run_checks.AGAIN + 1))
         self.assertEqual(len(checker.tally.failed), run_checks.AGAIN + 1)
+
+    def test_what_runs_beside_is_whole(self):
+        """What is built beside something shorter is built when that is over, not cut off in the middle."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            checker = run_checks.Checker(2)
+            with checker.beside(['sh', '-c', 'echo half > made; sleep 1; echo whole > made']):
+                while not os.path.exists('made'):
+                    time.sleep(0.01)
+            with open('made', encoding='utf-8') as made:
+                self.assertEqual(made.read(), 'whole\n')
+
+    def test_a_failed_command_is_told_twice(self):
+        """At once, and behind everything else: of a long output often only the end is kept."""
+        output = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(output):
+            checker = run_checks.Checker(2)
+            checker.check('odd', ['sh', '-c', 'echo no such thing >&2; exit 1'])
+            checker.report(0)
+        self.assertEqual(output.getvalue().count('no such thing'), 2)
 
     def test_parts(self):
         """--part runs the parts it names, in that order, --soak those that take hours, and neither anything else."""
