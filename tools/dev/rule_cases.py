@@ -41,7 +41,8 @@ _EXPECTED = re.compile(r'\bCERT_(?:VERB|FAST)\(')
 _CALL = re.compile(r'\b(%s)(?:->|\.)(\w+)\(' % '|'.join(MEMBERS))
 _TEST = re.compile(r'\bpair_add\w*\([^";]*"([^"]+)",\s*(\w+)\)')
 _COMMENTED = re.compile(r'/\*((?:(?!\*/).)*)\*/\s*static void\s+(\w+)\(', re.DOTALL)
-_PROGRAM = re.compile(r'^\t\{"([\w-]+)",\s*"[^"]*",\s*"([^"]*)",\s*"([^"]*)"', re.MULTILINE)
+_PROGRAM = re.compile(r'^\t\{"([\w-]+)",\s*"[^"]*",\s*"([^"]*)",', re.MULTILINE)
+_SETTLING = re.compile(r'^\t\{"([\w/-]+)",\s*"([\w ]+)"\},', re.MULTILINE)
 
 
 def arguments_of(text, start):
@@ -162,13 +163,15 @@ def cases_of_suite(root):
 def cases_of_programs(root):
     """The tests that it-certify runs. Their rules are those of their program, the rulings in their names, and
     what the comments above their functions cite."""
-    for program, rule, settles in _PROGRAM.findall(source_tree.read(root, PROGRAMS)):
+    table = source_tree.read(root, PROGRAMS)
+    settling = dict(_SETTLING.findall(table))
+    for program, rule in _PROGRAM.findall(table):
         text = source_tree.read(root, f'{TESTS}test-itapi-{program}.c')
         comments = {name: comment for comment, name in _COMMENTED.findall(text)}
         for name, function in _TEST.findall(text):
             ruled = [f'R-{number}' for number in re.findall(r'(?<![\w.])r-(\d\d)(?!\d)', name)]
             yield Case('api.' + name.replace('/', '.'), ' '.join([rule, *ruled, comments.get(function, '')]),
-                       settles.split(), set())
+                       settling.get(name, '').split(), set())
 
 
 def cases_of(root):

@@ -101,7 +101,7 @@ const struct cert_attribute cert_attributes[] = {
 	CLAIMS(last_wqe_event, BOOL),
 	CLAIMS(has_time_wait, BOOL),
 	CLAIMS(cm_forms, U8),
-	CLAIMS(llp_startup, U8),
+	INFORMS(llp_startup, U8),
 	CLAIMS(three_way_handshake, BOOL),
 	INFORMS(initiator_first, BOOL),
 	INFORMS(rtr_types, U8),

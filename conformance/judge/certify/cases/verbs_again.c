@@ -232,6 +232,31 @@ waits_again(struct cert *cert)
 	}
 }
 
+/* A message that finds no receive ends the connection at once, and none of it arrives. */
+static void
+ends_at_once(struct cert *cert)
+{
+	struct pair pair;
+
+	if (waits(cert)) {
+		cert_not_claimed(cert, "rnr_mode is to wait for a receive");
+		return;
+	}
+	pair_connected(&pair, cert);
+	cert_fill(pair.into->at, VERBS_MEMORY, 2);
+	cert_post_recv(pair.b, 1, &pair.sink, 1);
+	cert_post_send(pair.a, 2, &pair.source, 1, 0);
+	cert_wc_is(pair.b, true, 1, RI_WC_SUCCESS);
+	cert_wc_is(pair.a, false, 2, RI_WC_SUCCESS);
+	cert_fill(pair.into->at, VERBS_MEMORY, 2);
+	cert_note(cert, "the second Send finds no receive");
+	cert_post_send(pair.a, 3, &pair.source, 1, 0);
+	cert_wait_end(pair.a);
+	cert_wait_end(pair.b);
+	cert_expect_fill(cert, "memory of a receive that was taken before", pair.into->at,
+			 VERBS_MEMORY, 2);
+}
+
 /* --- flushes ------------------------------------------------------------------------------------------- */
 
 /* Requests that cannot be done, some of them without a completion of their own, are all flushed, and so is what is posted then. */
@@ -460,7 +485,13 @@ static const struct cert_case cases[] = {
 	 .title = "Messages that wait for a receive do so each time, and leave both sides as they "
 		  "were",
 	 .rule = "[RI 10.19] [RI 3.2.1]",
+	 .settles = "rnr_mode",
 	 .run = waits_again},
+	{.id = "verbs.again.wait.0002",
+	 .title = "A message that finds no receive ends the connection at once",
+	 .rule = "[RI 10.19]",
+	 .settles = "rnr_mode",
+	 .run = ends_at_once},
 	{.id = "verbs.again.flush.0001",
 	 .title = "A flush completes all requests that are left, signalled or not, and frees all "
 		  "slots",

@@ -479,6 +479,80 @@ backlog(struct cert *cert)
 	request_of(&scene);
 }
 
+/* The GID that an address is, or has over Ethernet: an IPv4 address behind ::ffff:0:0/96 (IBTA volume 1, annex A17). */
+static struct ri_addr
+gid_of(const struct ri_addr *addr)
+{
+	struct ri_addr gid = *addr;
+
+	if (addr->family == RI_ADDR_IPV4)
+		gid = (struct ri_addr){.octets = {[10] = 0xff,
+						  [11] = 0xff,
+						  addr->octets[0],
+						  addr->octets[1],
+						  addr->octets[2],
+						  addr->octets[3]}};
+	gid.family = RI_ADDR_GID;
+	return gid;
+}
+
+/* A GID of the far side's first spigot: one that its query tells, or else that of its first address. False: it has no address. */
+static bool
+far_gid(struct scene *scene, struct ri_addr *gid)
+{
+	const struct cert_node *far = scene->pair.far;
+	struct ri_port_attr port = {.size = sizeof(port)};
+	uint32_t at = 0;
+
+	CERT_VERB(scene->cert, RI_SUCCESS, far->p->device->query_port(far->rnic, 0, &port));
+	for (uint32_t i = port.num_addrs; i > 0; i--)
+		if (port.addrs[i - 1].family == RI_ADDR_GID)
+			at = i - 1;
+	*gid = gid_of(&port.addrs[at]);
+	return port.num_addrs > 0;
+}
+
+/* A listener at a service id, which the adapter chooses, is found by its GID and that id, and by no other id. */
+static void
+by_gid(struct cert *cert)
+{
+	struct scene scene RI_AT_END(listen_end) = {.cert = cert, .cm = cert_provider(cert)->cm};
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+	struct ri_addr gid;
+
+	pair_open(&scene.pair, cert, NULL);
+	scene.service = (struct ri_service){.kind = RI_SERVICE_IB};
+	scene_listen_at(&scene, 4);
+	CERT_TRUE(cert, scene.service.id != 0);
+	if (!far_gid(&scene, &gid)) {
+		cert_skip(cert, "the spigot has no address now");
+		return;
+	}
+	params = connect_params(&scene);
+	params.peer = gid;
+	begin(&scene, &params);
+	event = request_of(&scene);
+	CERT_UINT(cert, event.service.kind, ==, RI_SERVICE_IB);
+	CERT_UINT(cert, event.service.id, ==, scene.service.id);
+	params = accept_params(&scene);
+	accept(&scene, event.request, &params);
+	cert_cm(scene.pair.near, RI_CM_ESTABLISHED, scene.pair.a->ctx);
+	cert_cm(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx);
+	cert_post_recv(scene.pair.b, 1, &scene.pair.sink, 1);
+	cert_post_send(scene.pair.a, 2, &scene.pair.source, 1, 0);
+	cert_wc_is(scene.pair.b, true, 1, RI_WC_SUCCESS);
+	cert_wc_is(scene.pair.a, false, 2, RI_WC_SUCCESS);
+	cert_end_free(scene.pair.a);
+	cert_wait_end(scene.pair.b);
+	scene.pair.a = cert_end_new(scene.pair.near, NULL);
+	params = connect_params(&scene);
+	params.peer = gid;
+	params.service.id = ~params.service.id;
+	begin(&scene, &params);
+	failed(&scene, RI_CM_FAILED);
+}
+
 static const struct cert_case cases[] = {
 	{.id = "verbs.cm.data.0001",
 	 .title = "Private data of each length arrives whole",
@@ -531,6 +605,12 @@ static const struct cert_case cases[] = {
 	 .needs = "cm_forms:RI_CM_ADDRESS addr_ip",
 	 .settles = "addr_ip",
 	 .run = not_reachable},
+	{.id = "verbs.cm.gid.0001",
+	 .title = "A listener is reached by a GID and its service id",
+	 .rule = "[RI 10.33] [RI 11.6.1]",
+	 .needs = "cm_forms:RI_CM_ADDRESS addr_gid",
+	 .settles = "addr_gid",
+	 .run = by_gid},
 	{.id = "verbs.cm.refuse.0005",
 	 .title = "An attempt that is not answered fails at its deadline",
 	 .rule = "[RI 11.6.2]",

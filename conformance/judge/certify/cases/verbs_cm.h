@@ -20,14 +20,21 @@ struct scene {
 	uint64_t ctx; /* of the listener */
 };
 
+/* A listener at the service that the scene has already, or at any of its kind. */
 static inline void
-scene_listen(struct scene *scene, uint32_t backlog)
+scene_listen_at(struct scene *scene, uint32_t backlog)
 {
-	scene->service = cert_service(scene->pair.far);
 	scene->ctx = cert_ctx_new(scene->pair.far, RI_OBJECT_LISTEN);
 	CERT_VERB(scene->cert, RI_SUCCESS,
 		  scene->cm->listen(scene->pair.far->context, scene->ctx, 0, &scene->service,
 				    backlog, &scene->listen));
+}
+
+static inline void
+scene_listen(struct scene *scene, uint32_t backlog)
+{
+	scene->service = cert_service(scene->pair.far);
+	scene_listen_at(scene, backlog);
 }
 
 static inline void

@@ -123,6 +123,102 @@ from_zero(struct cert *cert)
 	}
 }
 
+/* A bind of `length` octets from `at` of a new region of the far side that counts from 0. */
+static struct ri_wr
+bind_from_zero(struct mw_scene *scene, uint64_t at, uint64_t length, struct ri_mr **mr)
+{
+	struct cert_node *far = scene->pair.far;
+	struct ri_mr_init init = {.addr = (uintptr_t)scene->pair.into->at,
+				  .length = VERBS_MEMORY,
+				  .access = CERT_LOCAL | MW_RIGHTS | RI_ACCESS_BIND,
+				  .zero_based = true};
+	struct ri_wr wr = mw_bind_of(scene, 0, length, MW_RIGHTS);
+
+	CERT_VERB(scene->cert, RI_SUCCESS,
+		  far->p->mem->mr_reg(far->pd, &init, mr, &wr.u.returning.bind.mr_stag));
+	wr.u.returning.bind.addr = at;
+	return wr;
+}
+
+static bool
+has_windows(const struct cert *cert, enum ri_mw_type type)
+{
+	return type == RI_MW_NARROW ? cert_attr(cert)->mw_narrow : cert_attr(cert)->mw_wide;
+}
+
+static void
+window_refused_from_zero(struct cert *cert)
+{
+	static const enum ri_mw_type types[] = {RI_MW_NARROW, RI_MW_WIDE};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
+		struct ri_mr *mr = NULL;
+		struct mw_scene scene;
+		struct ri_wr wr;
+
+		if (!has_windows(cert, types[i]))
+			continue;
+		mw_scene_open(&scene, cert, types[i]);
+		wr = bind_from_zero(&scene, 0, 64, &mr);
+		mw_post(&scene, &wr);
+		cert_wc_is(scene.pair.b, false, 50, RI_WC_MW_BIND);
+		cert_wait_end(scene.pair.b);
+		mw_scene_end(&scene);
+		CERT_VERB(cert, RI_SUCCESS, scene.pair.far->p->mem->mr_dereg(mr));
+		cert_node_close(scene.pair.near);
+		cert_node_close(scene.pair.far);
+	}
+}
+
+/* A peer addresses such a window as it would the region, from 0: it reaches the octets that are bound, and no others. */
+static void
+window_from_zero(struct cert *cert)
+{
+	static const enum ri_mw_type types[] = {RI_MW_NARROW, RI_MW_WIDE};
+	static const uint64_t outside[] = {0, 64 - 16, 64 - 8, 64 + 128 - 8, 64 + 128, GIB4 + 64};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(types) * G_N_ELEMENTS(outside); i++) {
+		enum ri_mw_type type = types[i / G_N_ELEMENTS(outside)];
+		struct ri_sge target = {.length = 16};
+		struct ri_mr *mr = NULL;
+		struct mw_scene scene;
+		struct ri_sge source, back;
+		struct ri_wr wr;
+
+		if (!has_windows(cert, type))
+			continue;
+		mw_scene_open(&scene, cert, type);
+		wr = bind_from_zero(&scene, 64, 128, &mr);
+		mw_post(&scene, &wr);
+		cert_wc_is(scene.pair.b, false, 50, RI_WC_SUCCESS);
+		source = cert_sge(scene.pair.from, 0, 16);
+		back = cert_sge(scene.pair.from, 64, 0);
+		cert_fill(scene.pair.from->at, 16, 1);
+		target.stag = scene.stag;
+		for (target.addr = 64; target.addr < 64 + 128; target.addr += 128 - 16) {
+			cert_fill(scene.pair.into->at, VERBS_MEMORY, 2);
+			cert_post_rdma(scene.pair.a, RI_OP_RDMA_WRITE, 1, &source, &target);
+			cert_post_rdma(scene.pair.a, RI_OP_RDMA_READ, 2, &back, &target);
+			cert_wc_is(scene.pair.a, false, 1, RI_WC_SUCCESS);
+			cert_wc_is(scene.pair.a, false, 2, RI_WC_SUCCESS);
+			cert_expect_fill(cert, "what was written through the window",
+					 scene.pair.into->at + target.addr, 16, 1);
+		}
+		cert_fill(scene.pair.into->at, VERBS_MEMORY, 2);
+		target.addr = outside[i % G_N_ELEMENTS(outside)];
+		cert_note(cert, "the octet %#" G_GINT64_MODIFIER "x", (guint64)target.addr);
+		cert_post_rdma(scene.pair.a, RI_OP_RDMA_WRITE, 2, &source, &target);
+		cert_wait_end(scene.pair.a);
+		cert_wait_end(scene.pair.b);
+		cert_expect_fill(cert, "memory that is not written", scene.pair.into->at,
+				 VERBS_MEMORY, 2);
+		mw_scene_end(&scene);
+		CERT_VERB(cert, RI_SUCCESS, scene.pair.far->p->mem->mr_dereg(mr));
+		cert_node_close(scene.pair.near);
+		cert_node_close(scene.pair.far);
+	}
+}
+
 /* --- far into a dmabuf ------------------------------------------------------------------------- */
 
 #define FILE_ROOM (GIB4 + 4 * 4096)
@@ -201,6 +297,19 @@ static const struct cert_case cases[] = {
 	 .needs = "zero_based",
 	 .settles = "zero_based",
 	 .run = from_zero},
+	{.id = "verbs.far.zero.0002",
+	 .title = "A window is not bound to a region that counts from 0 where that is not claimed",
+	 .rule = "[RI 10.8] [RI 5.6.2]",
+	 .needs = "zero_based !mw_on_zero_based max_mw",
+	 .settles = "mw_on_zero_based",
+	 .run = window_refused_from_zero},
+	{.id = "verbs.far.zero.0003",
+	 .title = "A window on a region that counts from 0 has the octets that are bound and no "
+		  "others",
+	 .rule = "[RI 10.8] [RI 10.10]",
+	 .needs = "zero_based mw_on_zero_based max_mw",
+	 .settles = "mw_on_zero_based",
+	 .run = window_from_zero},
 	{.id = "verbs.far.dmabuf.0001",
 	 .title = "A region that begins 2^32 octets into its dmabuf has the octets from there",
 	 .rule = "[RI 5.8.1] [RI 5.8.2]",

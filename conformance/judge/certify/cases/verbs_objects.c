@@ -7,6 +7,8 @@
 #include "verbs_pair.h"
 
 #define COUNTED 70000u /* a limit up to which a case creates as many objects as there may be */
+/* The same of queues: each of them may need a descriptor or a mapping, of which a process has few. */
+#define QUEUES_COUNTED 4096u
 
 /* --- lifetimes ------------------------------------------------------------------------------ */
 
@@ -314,6 +316,65 @@ regions_at_the_limit(struct cert *cert)
 	CERT_VERB(cert, RI_SUCCESS, node->p->mem->mr_dereg(mr));
 }
 
+static void
+pairs_at_the_limit(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct cert_end *end = cert_end_new(node, NULL);
+	uint32_t most = node->attr.max_qp;
+	g_autoptr(GPtrArray) made = g_ptr_array_new();
+	struct ri_qp_init init = cert_end_defaults(node), own;
+	struct ri_qp *qp = NULL;
+	struct ri_map map;
+
+	if (most > QUEUES_COUNTED) {
+		cert_skip(cert, "the limit of %u is out of reach", most);
+		return;
+	}
+	for (uint32_t i = 1; i < most; i++) { /* one stands in `end` */
+		own = init;
+		own.ctx = cert_ctx_new(node, RI_OBJECT_QP);
+		CERT_VERB(cert, RI_SUCCESS,
+			  node->p->qp->create(node->pd, &own, end->scq, end->rcq, NULL, &qp, &map));
+		g_ptr_array_add(made, qp);
+	}
+	own = init;
+	CERT_VERB(cert, RI_ERR_RESOURCES,
+		  node->p->qp->create(node->pd, &own, end->scq, end->rcq, NULL, &qp, &map));
+	for (guint i = 0; i < made->len; i++)
+		CERT_VERB(cert, RI_SUCCESS, node->p->qp->destroy(g_ptr_array_index(made, i)));
+	cert_end_free(cert_end_new(node, NULL));
+}
+
+static void
+queues_at_the_limit(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	uint32_t most = node->attr.max_cq;
+	g_autoptr(GPtrArray) made = g_ptr_array_new();
+	struct ri_cq *cq = NULL;
+	uint32_t entries = 1;
+	struct ri_map map;
+
+	if (most > QUEUES_COUNTED) {
+		cert_skip(cert, "the limit of %u is out of reach", most);
+		return;
+	}
+	for (uint32_t i = 0; i < most; i++) {
+		entries = 1;
+		CERT_VERB(cert, RI_SUCCESS,
+			  node->p->cq->create(node->context, 1, &entries, &cq, &map));
+		g_ptr_array_add(made, cq);
+	}
+	CERT_VERB(cert, RI_ERR_RESOURCES,
+		  node->p->cq->create(node->context, 1, &entries, &cq, &map));
+	for (guint i = 0; i < made->len; i++)
+		CERT_VERB(cert, RI_SUCCESS, node->p->cq->destroy(g_ptr_array_index(made, i)));
+	entries = 1;
+	CERT_VERB(cert, RI_SUCCESS, node->p->cq->create(node->context, 1, &entries, &cq, &map));
+	CERT_VERB(cert, RI_SUCCESS, node->p->cq->destroy(cq));
+}
+
 /* --- identities ---------------------------------------------------------------------------- */
 
 static void
@@ -550,6 +611,16 @@ static const struct cert_case cases[] = {
 	 .run = regions_at_the_limit,
 	 .flags = CERT_SLOW,
 	 .seconds = 600},
+	{.id = "verbs.object.limit.0005",
+	 .title = "Exactly max_qp queue pairs can exist",
+	 .rule = "[RI 2.2.1] [RI 10]",
+	 .settles = "max_qp",
+	 .run = pairs_at_the_limit},
+	{.id = "verbs.object.limit.0006",
+	 .title = "Exactly max_cq completion queues can exist",
+	 .rule = "[RI 2.2.1] [RI 10]",
+	 .settles = "max_cq",
+	 .run = queues_at_the_limit},
 	{.id = "verbs.object.query.0001",
 	 .title = "Queue pairs that exist together have different numbers of 24 bits",
 	 .rule = "[RI 2.2.1]",

@@ -427,7 +427,7 @@ options_parse(struct options *options, int *argc, char ***argv, GError **error)
 		{"programs", 0, 0, G_OPTION_ARG_FILENAME, &options->programs,
 		 "The folder of the test programs (default: installed)", "FOLDER"},
 		{"claims", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_NONE, &options->rows,
-		 "Print the claims that the test programs settle", NULL},
+		 "Print the test programs, and the claims that tests of them settle", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 	g_autoptr(GOptionContext) context =
@@ -463,7 +463,9 @@ static int
 rows_print(void)
 {
 	for (const struct certify_program *at = certify_programs; at->name != NULL; at++)
-		printf("%s %s\n", at->name, at->settles);
+		printf("program %s\n", at->name);
+	for (const struct certify_text *at = certify_settling; at->name != NULL; at++)
+		printf("%s %s\n", at->name, at->text);
 	printf("model %s\n", certify_model_settles);
 	return 0;
 }

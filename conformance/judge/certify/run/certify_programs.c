@@ -120,7 +120,7 @@ list_line(struct certify_child *child, const char *line)
 	title = certify_text_of(certify_titles, line + strlen(prefix));
 	one->title = g_strdup(title != NULL ? title : tests->program->title);
 	one->rule = g_strdup(tests->program->rule);
-	one->settles = g_strdup(tests->program->settles);
+	one->settles = g_strdup(certify_text_of(certify_settling, line + strlen(prefix)));
 	one->seconds = tests->program->seconds;
 	one->program = tests->program->name;
 }

@@ -5,7 +5,7 @@
 
 /**
  * @file certify_programs.h
- * @brief The test programs of IT-API: what each judges, and which claims of the profile it settles.
+ * @brief The test programs of IT-API: what each judges, and which of their tests settle claims of the profile.
  */
 
 #include <glib.h>
@@ -14,11 +14,10 @@
 /** The program test-itapi-NAME. */
 struct certify_program {
 	const char *name;
-	const char *title;   /**< of all its tests */
-	const char *rule;    /**< paragraphs */
-	const char *settles; /**< attributes, separated by spaces; "": none */
-	bool slow;           /**< left out by --quick */
-	unsigned seconds;    /**< time limit of a test; 0: that of the run */
+	const char *title; /**< of all its tests */
+	const char *rule;  /**< paragraphs */
+	bool slow;         /**< left out by --quick */
+	unsigned seconds;  /**< time limit of a test; 0: that of the run */
 };
 
 /** A name, and what is said of it. */
@@ -47,6 +46,12 @@ void certify_assertion_clear(struct certify_assertion *found);
 
 /** In the order of the run; ends with a NULL name. The build installs those that stand here. */
 extern const struct certify_program certify_programs[];
+
+/**
+ * The tests that look at a claim of the profile, by their paths without the adapter, and the attributes that each settles, separated by
+ * spaces. Ends with a NULL name.
+ */
+extern const struct certify_text certify_settling[];
 
 /** What the level model settles. */
 extern const char certify_model_settles[];

@@ -312,27 +312,14 @@ names_attribute(const struct certify_case *one, const char *name)
 }
 
 /*
- * A case of the levels above calls the provider through a whole library, and names all claims of its topic: it shows that
- * something is wrong, and not with which of them. What ended a process shows that even less.
+ * A case of the levels above calls the provider through a whole library: it shows that something is wrong, and not with which claim. What
+ * ended a process shows that even less.
  */
 static bool
 refutes(const struct certify_case *one)
 {
 	return one->outcome == CERTIFY_FAILED && !one->aborted && one->level != CERTIFY_API &&
 	       one->level != CERTIFY_MODEL;
-}
-
-/* Another test of the same program has failed: then the topic proves nothing. */
-static bool
-topic_failed(const struct certify_report *report, const struct certify_case *passed)
-{
-	for (guint i = 0; passed->program != NULL && i < report->cases->len; i++) {
-		const struct certify_case *one = g_ptr_array_index(report->cases, i);
-
-		if (one->program == passed->program && one->outcome == CERTIFY_FAILED)
-			return true;
-	}
-	return false;
 }
 
 static void
@@ -343,8 +330,7 @@ claim_settle(struct certify_claim *claim, const struct certify_report *report)
 		bool passed = one->outcome == CERTIFY_PASSED;
 
 		if (!names_attribute(one, claim->name) || claim->truth == CERTIFY_REFUTED ||
-		    (passed ? claim->truth == CERTIFY_PROVEN || topic_failed(report, one)
-			    : !refutes(one)))
+		    (passed ? claim->truth == CERTIFY_PROVEN : !refutes(one)))
 			continue;
 		claim->truth = passed ? CERTIFY_PROVEN : CERTIFY_REFUTED;
 		g_free(claim->by);
