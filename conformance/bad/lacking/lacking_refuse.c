@@ -9,6 +9,7 @@ static struct ri_mem_ops mem;
 static struct ri_srq_ops srq;
 static struct ri_fast_ops fast;
 static struct ri_cm_ops cm;
+static struct ri_peer_ops peer;
 
 void
 lacking_refuse_profile(const struct ri_rnic_attr *attr)
@@ -307,6 +308,20 @@ private_data_install(struct wrap_tables *tables)
 		tables->cm.confirm = cm_confirm;
 }
 
+/* --- connections by attributes --------------------------------------------------------------- */
+
+static enum ri_status
+peer_receive(struct ri_qp *pair, const struct ri_peer *with)
+{
+	return with->ird > left.max_ird ? RI_ERR_LIMIT : peer.receive(pair, with);
+}
+
+static enum ri_status
+peer_send(struct ri_qp *pair, const struct ri_peer *with)
+{
+	return with->ord > left.max_ord ? RI_ERR_LIMIT : peer.send(pair, with);
+}
+
 /* --- datagrams ------------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -335,6 +350,7 @@ lacking_refuse_install(struct wrap_tables *tables)
 	srq = tables->srq;
 	fast = tables->fast;
 	cm = tables->cm;
+	peer = tables->peer;
 	tables->qp.create = qp_create;
 	tables->qp.query = qp_query;
 	tables->qp.modify = qp_modify;
@@ -342,6 +358,10 @@ lacking_refuse_install(struct wrap_tables *tables)
 	tables->fast.post_sq = post_sq;
 	tables->fast.post_rq = post_rq;
 	private_data_install(tables);
+	if (peer.receive != NULL)
+		tables->peer.receive = peer_receive;
+	if (peer.send != NULL)
+		tables->peer.send = peer_send;
 	if (cm.resolve != NULL)
 		tables->cm.resolve = resolve;
 	if (qp.mcast_attach != NULL)
