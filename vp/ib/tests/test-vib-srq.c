@@ -11,63 +11,6 @@
 #include "vib_post.h"
 #include "vib_profile.h"
 
-#define RECEIVES 64 /* that the played device remembers */
-
-static struct ibv_srq_attr granted;
-static int modify_error;
-
-/* --- libibverbs ---------------------------------------------------------------------------------- */
-
-struct ibv_srq *
-ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
-{
-	struct ibv_srq *srq = g_new0(struct ibv_srq, 1);
-
-	srq->context = pd->context;
-	srq->pd = pd;
-	granted = init->attr;
-	return srq;
-}
-
-int
-ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
-{
-	(void)srq;
-	if (modify_error != 0)
-		return modify_error;
-	if ((mask & IBV_SRQ_MAX_WR) != 0)
-		granted.max_wr = attr->max_wr;
-	if ((mask & IBV_SRQ_LIMIT) != 0)
-		granted.srq_limit = attr->srq_limit;
-	return 0;
-}
-
-int
-ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
-{
-	(void)srq;
-	*attr = granted;
-	return 0;
-}
-
-int
-ibv_destroy_srq(struct ibv_srq *srq)
-{
-	g_free(srq);
-	return 0;
-}
-
-static int
-post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	struct device *d = device_of_process;
-
-	(void)srq;
-	(void)bad;
-	d->received[d->recvs++ % RECEIVES] = wr->wr_id;
-	return 0;
-}
-
 /* --- setting ---------------------------------------------------------------------------------------- */
 
 struct setting {
@@ -89,9 +32,8 @@ setting_new(struct setting *s, uint32_t max_wr, bool resizable)
 				  .max_read_sge = 1};
 
 	memset(s, 0, sizeof(*s));
-	modify_error = 0;
 	s->d = device_new();
-	s->d->verbs.ops.post_srq_recv = post_srq_recv;
+	s->d->verbs.ops.post_srq_recv = device_post_srq_recv;
 	s->d->rnic.attr.srq = true;
 	s->d->rnic.attr.srq_resizable = resizable;
 	s->d->rnic.attr.max_srq_wr = 100;
@@ -139,7 +81,7 @@ receive(struct setting *s, uint64_t id)
 	const struct ibv_wc how = {.byte_len = 33, .qp_num = s->qp->user.qpn};
 	struct ri_wc wc;
 
-	device_receive(s->d, (unsigned)(id % RECEIVES), &how);
+	device_receive(s->d, (unsigned)(id % DEVICE_ROOM), &how);
 	g_assert_cmpuint(vib_poll_cq(&s->d->cq->user, &wc, 1), ==, 1);
 	g_assert_cmpuint(wc.wr_id, ==, id);
 	g_assert_cmpuint(wc.qp_ctx, ==, 7);
@@ -214,13 +156,13 @@ test_growth(void)
 
 	setting_new(&s, 5, true);
 	g_assert_cmpuint(fill(&s), ==, 5);
-	modify_error = ENOMEM;
+	device_of_process->srq_error = ENOMEM;
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_RESOURCES);
-	modify_error = 0;
+	device_of_process->srq_error = 0;
 	g_assert_cmpint(post(&s), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.max_wr, ==, 12);
-	g_assert_cmpuint(granted.max_wr, ==, 12);
+	g_assert_cmpuint(device_of_process->srq_attr.max_wr, ==, 12);
 	g_assert_true(map.addr == (uintptr_t)&s.srq->user);
 	g_assert_cmpuint(fill(&s), ==, 7);
 	for (uint64_t id = 0; id < 12; id++)
@@ -234,7 +176,7 @@ test_growth(void)
 	attr.max_wr = 3;
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.max_wr, ==, 12);
-	g_assert_cmpuint(granted.max_wr, ==, 12);
+	g_assert_cmpuint(device_of_process->srq_attr.max_wr, ==, 12);
 	g_assert_cmpuint(fill(&s), ==, 9);
 }
 
@@ -262,7 +204,7 @@ test_no_room(void)
 	status = vib_srq_ops.modify(s.srq, &attr, true, &s.d->map);
 	g_assert_cmpint(setrlimit(RLIMIT_AS, &before), ==, 0);
 	g_assert_cmpint(status, ==, RI_ERR_RESOURCES);
-	g_assert_cmpuint(granted.max_wr, ==, 5);
+	g_assert_cmpuint(device_of_process->srq_attr.max_wr, ==, 5);
 	g_assert_cmpuint(fill(&s), ==, 5);
 	setting_free(&s);
 #else
@@ -278,7 +220,7 @@ expect_low(struct setting *s, uint32_t limit, guint events)
 	vth_run(s->d->vth);
 	g_assert_cmpint(vib_srq_ops.query(s->srq, &attr), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.limit, ==, limit);
-	g_assert_cmpuint(granted.srq_limit, ==, limit);
+	g_assert_cmpuint(device_of_process->srq_attr.srq_limit, ==, limit);
 	g_assert_cmpuint(s->d->async_events->len, ==, events);
 	if (events == 0)
 		return;
@@ -310,13 +252,13 @@ test_limit(void)
 	g_assert_cmpint(arm(&s, 5), ==, RI_SUCCESS);
 	expect_low(&s, 5, 0);
 	/* Another limit that the device refuses changes nothing. */
-	modify_error = EINVAL;
+	device_of_process->srq_error = EINVAL;
 	g_assert_cmpint(arm(&s, 4), ==, RI_ERR_INVALID_ARG);
-	modify_error = 0;
+	device_of_process->srq_error = 0;
 	expect_low(&s, 5, 0);
 	/* The device's own event. */
 	receive(&s, 0);
-	granted.srq_limit = 0;
+	device_of_process->srq_attr.srq_limit = 0;
 	vib_srq_low(s.srq);
 	expect_low(&s, 0, 1);
 	g_assert_cmpint(arm(&s, 4), ==, RI_SUCCESS);
@@ -390,8 +332,9 @@ test_arguments(void)
 		attr = (struct ri_srq_attr){.max_wr = rows[i].max_wr, .limit = rows[i].limit};
 		g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, rows[i].resize, &map), ==,
 				rows[i].status);
-		g_assert_cmpuint(granted.max_wr, ==, i < 4 ? 5 : rows[i].max_wr);
-		g_assert_cmpuint(granted.srq_limit, ==, i == 4 ? 5 : 0);
+		g_assert_cmpuint(device_of_process->srq_attr.max_wr, ==,
+				 i < 4 ? 5 : rows[i].max_wr);
+		g_assert_cmpuint(device_of_process->srq_attr.srq_limit, ==, i == 4 ? 5 : 0);
 	}
 	s.d->rnic.attr.srq_resizable = false;
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_UNSUPPORTED);

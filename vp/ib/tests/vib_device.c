@@ -19,6 +19,23 @@ static const uint8_t own_gid[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
 
 /* --- libibverbs -------------------------------------------------------------------------------- */
 
+int
+device_verb(void)
+{
+	struct device *d = device_of_process;
+
+	return ++d->verbs_made == d->verb_refused ? ENOMEM : 0;
+}
+
+/* Of what is made: the error that the test has set, or that of its turn. */
+static int
+create_verb(void)
+{
+	int turn = device_verb();
+
+	return device_of_process->create_error != 0 ? device_of_process->create_error : turn;
+}
+
 static void
 post_happens(struct device *d)
 {
@@ -49,9 +66,14 @@ post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct device *d = device_of_process;
 
+	int turn = device_verb();
+
 	(void)qp;
 	d->calls++;
 	post_happens(d);
+	*bad = wr;
+	if (turn != 0)
+		return turn;
 	for (; wr != NULL; wr = wr->next) {
 		struct device_wr *to = &d->sent[d->sends % DEVICE_ROOM];
 
@@ -77,11 +99,13 @@ post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct device *d = device_of_process;
 
+	int turn = device_verb();
+
 	(void)qp;
 	post_happens(d);
-	if (d->recv_error != 0) {
+	if (d->recv_error != 0 || turn != 0) {
 		*bad = wr;
-		return d->recv_error;
+		return d->recv_error != 0 ? d->recv_error : turn;
 	}
 	d->received[d->recvs++ % DEVICE_ROOM] = wr->wr_id;
 	d->received_sges = wr->num_sge;
@@ -104,8 +128,14 @@ poll_cq(struct ibv_cq *cq, int room, struct ibv_wc *wc)
 static int
 req_notify_cq(struct ibv_cq *cq, int solicited)
 {
+	struct device *d = device_of_process;
+	void (*in_notify)(struct device * device) = d->in_notify;
+
 	(void)cq;
-	device_of_process->watched = device_of_process->watched || solicited != 0;
+	d->in_notify = NULL;
+	d->watched = d->watched || solicited != 0;
+	if (in_notify != NULL)
+		in_notify(d);
 	return 0;
 }
 
@@ -114,7 +144,7 @@ alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct ibv_mw *mw;
 
-	errno = device_of_process->create_error;
+	errno = create_verb();
 	if (errno != 0)
 		return NULL;
 	mw = g_new0(struct ibv_mw, 1);
@@ -157,7 +187,7 @@ ibv_alloc_pd(struct ibv_context *context)
 {
 	struct ibv_pd *pd;
 
-	errno = device_of_process->create_error;
+	errno = create_verb();
 	if (errno != 0)
 		return NULL;
 	pd = g_new0(struct ibv_pd, 1);
@@ -183,7 +213,7 @@ ibv_create_cq(struct ibv_context *context, int cqe, void *ctx, struct ibv_comp_c
 	(void)channel;
 	(void)vector;
 	g_assert_cmpint(cqe, >, 0);
-	errno = device_of_process->create_error;
+	errno = create_verb();
 	if (errno != 0)
 		return NULL;
 	cq = g_new0(struct ibv_cq, 1);
@@ -191,23 +221,29 @@ ibv_create_cq(struct ibv_context *context, int cqe, void *ctx, struct ibv_comp_c
 	cq->cqe = cqe - device_of_process->cqe_less;
 	cq->context = context;
 	cq->cq_context = ctx;
+	device_of_process->cqs++;
 	return cq;
 }
 
 int
 ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+	int turn = device_verb(), error = device_of_process->resize_error;
+
 	(void)cq;
-	if (device_of_process->resize_error == 0)
+	if (error == 0 && turn == 0)
 		device_of_process->cqe = cqe;
-	return device_of_process->resize_error;
+	return error != 0 ? error : turn;
 }
 
 int
 ibv_destroy_cq(struct ibv_cq *cq)
 {
+	if (device_verb() != 0)
+		return EBUSY;
 	if (device_of_process->in_cq_destroy != NULL)
 		device_of_process->in_cq_destroy();
+	device_of_process->cqs--;
 	g_free(cq);
 	return 0;
 }
@@ -217,9 +253,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp;
 
-	errno = init->cap.max_inline_data > device_of_process->inline_most
-			? EINVAL
-			: device_of_process->create_error;
+	errno = init->cap.max_inline_data > device_of_process->inline_most ? EINVAL : create_verb();
 	if (errno != 0)
 		return NULL;
 	qp = g_new0(struct ibv_qp, 1);
@@ -242,9 +276,11 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct device *d = device_of_process;
 
+	int turn = device_verb();
+
 	(void)qp;
-	if (d->gone)
-		return EIO;
+	if (d->gone || turn != 0)
+		return d->gone ? EIO : turn;
 	if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_INIT && d->init_error != 0) {
 		g_assert_cmpuint(d->init_failures++, <, INIT_FAILURES_MOST);
 		return d->init_error;
@@ -316,8 +352,10 @@ ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 
 	g_assert_cmpint(qp->qp_type, ==, IBV_QPT_UD);
 	g_assert_cmpuint(lid, ==, 0);
-	if (d->mcast_error != 0)
-		return d->mcast_error;
+	int turn = device_verb();
+
+	if (d->mcast_error != 0 || turn != 0)
+		return d->mcast_error != 0 ? d->mcast_error : turn;
 	d->groups++;
 	d->group = *gid;
 	return 0;
@@ -359,6 +397,8 @@ ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		pthread_cond_wait(&d->ah_told, &d->ah_lock);
 	error = own ? 0 : d->ah_error;
 	pthread_mutex_unlock(&d->ah_lock);
+	if (error == 0)
+		error = device_verb();
 	errno = error;
 	if (error != 0)
 		return NULL;
@@ -494,8 +534,8 @@ vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t ctx)
 static void
 on_cq_event(void *self, uint64_t ctx)
 {
-	(void)self;
 	(void)ctx;
+	((struct device *)self)->cq_events++;
 }
 
 static void
@@ -610,6 +650,8 @@ device_free(struct device **device)
 	g_assert_cmpint(d->ahs, ==, 0);
 	g_assert_cmpint(d->pds, ==, 0);
 	g_assert_cmpint(d->qps, ==, 0);
+	g_assert_cmpint(d->cqs, ==, 0);
+	g_assert_cmpint(d->srqs, ==, 0);
 	vib_keys_destroy(&d->rnic.keys);
 	pthread_mutex_destroy(&d->rnic.lock);
 	pthread_mutex_destroy(&d->rnic.ah_lock);

@@ -95,9 +95,16 @@ struct device {
 	struct ri_dmabuf dmabuf; /* the last one that was registered */
 	uint64_t dmabuf_addr;
 	unsigned int dmabuf_access;
-	bool two_keys;    /* its regions of a dmabuf have another key for peers */
-	int create_error; /* of a domain, CQ, queue pair or window */
-	int init_error;   /* of the way of a queue pair to its INIT state */
+	bool two_keys;         /* its regions of a dmabuf have another key for peers */
+	int create_error;      /* of a domain, CQ, queue pair or window */
+	unsigned verbs_made;   /* calls of libibverbs that make, change or post something */
+	unsigned verb_refused; /* the one with this number, from 1, fails; 0: none */
+	int cqs, srqs;
+	struct ibv_srq_attr srq_attr;             /* of the last shared receive queue */
+	int srq_error;                            /* of a change of it */
+	void (*in_notify)(struct device *device); /* happens in the next request for an event */
+	unsigned cq_events;
+	int init_error; /* of the way of a queue pair to its INIT state */
 	unsigned init_failures;
 	int cqe;           /* entries of the CQ */
 	int cqe_less;      /* so many fewer than were asked for */
@@ -112,6 +119,11 @@ struct device {
 };
 
 extern struct device *device_of_process;
+
+/* A call that makes, changes or posts something begins: 0, or the error with which it is refused. */
+int device_verb(void);
+/* The calls for a shared receive queue are in vib_device_srq.c; this one is in the table of the device. */
+int device_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 struct device *device_new(void);
 /* Checks that nothing is left. */

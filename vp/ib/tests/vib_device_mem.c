@@ -12,7 +12,9 @@ ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct ibv_mr *mr;
 
-	errno = device_of_process->reg_error;
+	int turn = device_verb();
+
+	errno = device_of_process->reg_error != 0 ? device_of_process->reg_error : turn;
 	/* As the kernel has it, a window is reason enough to pin for writing. */
 	if (device_of_process->read_only &&
 	    (access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)) != 0)
