@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,6 +290,67 @@ test_fork(void)
 	close(own[1]);
 }
 
+/* Octets that a fork leaves as they are: where the outlet writes, and what is read only if texts wait. */
+static bool
+stays(size_t octet)
+{
+#define OF(member)                                      \
+	(octet >= offsetof(struct ri_outlet, member) && \
+	 octet < offsetof(struct ri_outlet, member) + sizeof(((struct ri_outlet *)0)->member))
+	return OF(tell) || OF(target) || OF(head) || OF(ring) || OF(next) || OF(listed);
+#undef OF
+}
+
+/* In the child of a fork, whose parent had overwritten the rest of the outlet. */
+static int
+child_differs(const struct ri_outlet *outlet)
+{
+	static const struct ri_outlet fresh = RI_OUTLET(tell);
+	struct ri_outlet used = *outlet;
+
+	used.tell = fresh.tell;
+	used.target = fresh.target;
+	used.head = fresh.head;
+	memcpy(used.ring, fresh.ring, sizeof(used.ring));
+	atomic_store(&used.next, NULL);
+	atomic_store(&used.listed, false);
+	return memcmp(&used.lock, &fresh.lock, sizeof(used.lock)) != 0            ? 1
+	       : memcmp(&used.more, &fresh.more, sizeof(used.more)) != 0          ? 2
+	       : memcmp(&used.done, &fresh.done, sizeof(used.done)) != 0          ? 3
+	       : used.thread || used.telling                                      ? 4
+	       : used.lost != 0                                                   ? 5
+	       : used.used != 0                                                   ? 6
+	       : atomic_load(&used.own[0]) != 0 || atomic_load(&used.own[1]) != 0 ? 7
+										  : 0;
+}
+
+/* Whatever a parent has in an outlet, but its target, its child has a new one. A process that has no thread of its own overwrites it. */
+static void
+test_fork_anew(void)
+{
+	struct ri_outlet *outlet = &outlets[9];
+	int ends[2], status = -1;
+
+	g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
+	g_assert_true(ri_outlet_direct(outlet, ends[1]));
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(PATIENCE);
+		for (size_t i = 0; i < sizeof(*outlet); i++)
+			if (!stays(i))
+				((uint8_t *)outlet)[i] = 1;
+		child = fork();
+		if (child == 0)
+			_exit(child_differs(outlet));
+		_exit(waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status)
+									       : 99);
+	}
+	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+	g_assert_cmpint(status, ==, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* Without free descriptors, and without /proc's way to a pipe of its own, the thread writes. */
 static void
 test_no_descriptor(void)
@@ -392,6 +454,7 @@ main(int argc, char **argv)
 	g_test_add_func("/rnicpi/outlet/refused", test_refused);
 	g_test_add_func("/rnicpi/outlet/stopped-terminal", test_stopped_terminal);
 	g_test_add_func("/rnicpi/outlet/fork", test_fork);
+	g_test_add_func("/rnicpi/outlet/fork-anew", test_fork_anew);
 	g_test_add_func("/rnicpi/outlet/no-descriptor", test_no_descriptor);
 	g_test_add_func("/rnicpi/outlet/file-limit", test_file_limit);
 	g_test_add_func("/rnicpi/fd/numbers", test_numbers);

@@ -196,6 +196,65 @@ check_groups(const struct kald_server *server)
 	}
 }
 
+/* --- sources of events ------------------------------------------------------------------------------------- */
+
+/* What the daemon may hear of next: each of these has its own source in the main loop, and no other one is there. */
+static unsigned
+sources_owned(const struct kald_server *server)
+{
+	unsigned count = (server->accepting != 0) + (server->ended_look != 0) +
+			 (server->slow_turns != 0) + server->borrows.length +
+			 server->listings.length;
+
+	for (GList *at = server->sessions.head; at != NULL; at = at->next) {
+		const struct kald_session *session = at->data;
+
+		count += (session->in != 0) + (session->out != 0) + (session->death != 0) +
+			 (session->greeting != 0) + (session->pause != 0);
+	}
+	for (GList *at = server->groups.head; at != NULL; at = at->next)
+		count += ((const struct kald_group *)at->data)->timer != 0;
+	return count;
+}
+
+static gboolean
+never(gpointer arg)
+{
+	(void)arg;
+	return G_SOURCE_REMOVE;
+}
+
+/* Those that are in the main loop, by their ids, and the last id that was given. */
+static GHashTable *present;
+static guint last_source;
+
+static unsigned
+sources_present(void)
+{
+	guint newest = g_timeout_add(G_MAXUINT, never, NULL);
+	GHashTableIter iter;
+	void *key;
+
+	g_source_remove(newest);
+	if (present == NULL)
+		present = g_hash_table_new(NULL, NULL);
+	for (; last_source < newest; last_source++)
+		g_hash_table_add(present, GUINT_TO_POINTER(last_source));
+	g_hash_table_iter_init(&iter, present);
+	while (g_hash_table_iter_next(&iter, &key, NULL))
+		if (GPOINTER_TO_UINT(key) == 0 ||
+		    g_main_context_find_source_by_id(NULL, GPOINTER_TO_UINT(key)) == NULL)
+			g_hash_table_iter_remove(&iter);
+	return g_hash_table_size(present);
+}
+
+/* One more is the daemon's for what its threads have done. */
+static void
+check_sources(const struct kald_server *server)
+{
+	g_assert_cmpuint(sources_present(), ==, sources_owned(server) + 1);
+}
+
 /* --- all --------------------------------------------------------------------------------------------------- */
 
 void
@@ -205,6 +264,7 @@ kald_sums_check(const struct kald_server *server)
 	check_users(server);
 	check_accounts(server);
 	check_groups(server);
+	check_sources(server);
 }
 
 unsigned

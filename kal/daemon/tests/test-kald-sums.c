@@ -10,7 +10,9 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -57,6 +59,46 @@ static struct {
 	struct client clients[CLIENTS];
 } w;
 
+/* --- calls that fail -------------------------------------------------------------------------------------- */
+
+/* In the daemon's main loop, not in its threads and clients: how many more calls succeed, and whether one may fail at all. */
+static _Thread_local unsigned until_failure;
+static _Thread_local bool in_daemon;
+
+static bool
+fails(void)
+{
+	if (!in_daemon || until_failure == 0 || --until_failure != 0)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+/* Instead of those of the C library. */
+int
+setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	return fails() ? -1 : (int)syscall(SYS_setsockopt, fd, level, name, value, len);
+}
+
+int
+getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	return fails() ? -1 : (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
+
+int
+socket(int domain, int type, int protocol)
+{
+	return fails() ? -1 : (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+int
+memfd_create(const char *name, unsigned flags)
+{
+	return fails() ? -1 : (int)syscall(SYS_memfd_create, name, flags);
+}
+
 static unsigned
 count_fds(void)
 {
@@ -79,8 +121,10 @@ chance(uint32_t of)
 static void
 run_daemon(void)
 {
+	in_daemon = true;
 	while (g_main_context_iteration(NULL, FALSE))
 		;
+	in_daemon = false;
 }
 
 static unsigned
@@ -244,13 +288,16 @@ leave(struct client *client)
 static void
 join_as(struct client *client, enum kald_kind kind, uint64_t lent)
 {
+	uint64_t before;
 	struct kald_message hello;
 
 	leave(client);
+	before = w.server->next_serial;
 	client->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	g_assert_cmpint(connect(client->fd, (struct sockaddr *)&w.addr, w.len), ==, 0);
 	run_daemon();
-	client->serial = w.server->next_serial;
+	client->serial =
+		w.server->next_serial != before ? w.server->next_serial : 0; /* 0: turned away */
 	kald_message_begin(&hello, KALD_HELLO, 1, KALD_OK);
 	hello.body.hello.version_min = hello.body.hello.version_max = 1;
 	hello.body.hello.kind = kind;
@@ -486,7 +533,7 @@ world_end(void)
 }
 
 static void
-test_any(void)
+run_any(unsigned failures)
 {
 	const char *given = g_getenv("ITAPI_TEST_SEED");
 	uint32_t first = given != NULL ? (uint32_t)g_ascii_strtoull(given, NULL, 10) : 1;
@@ -494,6 +541,8 @@ test_any(void)
 	for (uint32_t seed = first; seed < first + (given != NULL ? 1 : 3); seed++) {
 		world_begin(seed);
 		for (unsigned i = 0; i < STEPS; i++) {
+			/* One of the calls that the daemon makes from here on. */
+			until_failure = failures != 0 ? 1 + chance(failures) : 0;
 			step();
 			if (g_test_verbose())
 				g_test_message("seed %u, step %u", seed, i);
@@ -503,6 +552,19 @@ test_any(void)
 		}
 		world_end();
 	}
+}
+
+static void
+test_any(void)
+{
+	run_any(0);
+}
+
+/* The same while calls of the system fail. */
+static void
+test_failures(void)
+{
+	run_any(12);
 }
 
 /* More requests than a window has wait for what another process must return. All of them get an answer. */
@@ -619,6 +681,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/sums/any", test_any);
+	g_test_add_func("/kald/sums/failures", test_failures);
 	g_test_add_func("/kald/sums/window", test_window);
 	g_test_add_func("/kald/sums/names", test_names);
 	return g_test_run();
