@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -290,6 +291,33 @@ test_migrate_closed(void)
 	door_cm_channel_put(from);
 	g_assert_cmpuint(destroy(id), ==, 0);
 	OK(close(channel));
+}
+
+/* A program closes a channel's descriptor by a call that the door does not see: when the number comes again, its ids have ended. */
+static void
+test_closed_unseen(void)
+{
+	uint32_t id, idle;
+	int closed;
+
+	open_channel();
+	closed = channel;
+	id = create(RDMA_PS_TCP, 5);
+	OK(bind_to(id, "127.0.0.1", 0));
+	idle = create(RDMA_PS_TCP, 6);
+	OK((int)syscall(SYS_close, channel));
+	open_channel();
+	g_assert_cmpint(channel, ==, closed);
+	door_cm_lock();
+	g_assert_null(door_cm_id_after(0));
+	door_cm_unlock();
+	/* Their numbers are free. */
+	g_assert_cmpuint(create(RDMA_PS_TCP, 7), ==, id);
+	g_assert_cmpuint(create(RDMA_PS_TCP, 8), ==, idle);
+	OK(close(channel));
+	door_cm_lock();
+	g_assert_null(door_cm_id_after(0));
+	door_cm_unlock();
 }
 
 static void
@@ -865,6 +893,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-insides/groups", test_groups);
 	g_test_add_func("/door/cm-insides/ask-fails", test_ask_fails);
 	g_test_add_func("/door/cm-insides/migrate-closed", test_migrate_closed);
+	g_test_add_func("/door/cm-insides/closed-unseen", test_closed_unseen);
 	g_test_add_func("/door/cm-insides/device-lost", test_device_lost);
 	g_test_add_func("/door/cm-insides/raised", test_raised);
 	g_test_add_func("/door/cm-insides/queue-pairs", test_queue_pairs);

@@ -3,9 +3,12 @@
 
 /* Parts of the door by themselves, and with events and completions that no provider makes when a test wants them. */
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "door_async.h"
+#include "door_channel.h"
 #include "door_cq.h"
 #include "door_events.h"
 #include "door_qp.h"
@@ -286,6 +289,7 @@ test_user_halves(void)
 	failing.srq_open = no_srq;
 	failing.qp_open = no_qp;
 	slot = next_slot(adapter);
+	g_autofree char *account = bench_account();
 	adapter->session.user = &failing;
 	for (unsigned i = 0; i < 3; i++) {
 		NO_OBJECT(ibv_create_cq(bench.context, 4, NULL, bench.channel, 0), ENOMEM);
@@ -293,12 +297,92 @@ test_user_halves(void)
 		NO_OBJECT(ibv_create_qp(pd, &qp_init), ENOMEM);
 	}
 	adapter->session.user = before;
+	g_autofree char *after = bench_account();
+	g_assert_cmpstr(after, ==, account);
 	g_assert_cmpuint(next_slot(adapter), ==, slot);
 	g_assert_cmpint(bench.channel->refcnt, ==, 1);
 	/* The kAL refuses to destroy what has users. */
 	OK(door_call_id(adapter, KAL_CQ_DESTROY, door_cq_of(cq)->id));
 	OK(ibv_destroy_cq(cq));
 	OK(ibv_dealloc_pd(pd));
+}
+
+/* --- threads that sleep for events ---------------------------------------------------------------------------- */
+
+#define SLEEPERS 4
+#define ROUNDS   25
+
+struct sleeper {
+	struct ibv_comp_channel *channel;
+	atomic_uint *woken;
+};
+
+static void *
+sleep_once(void *arg)
+{
+	const struct sleeper *sleeper = (const struct sleeper *)arg;
+	struct ibv_cq *cq;
+	void *context;
+
+	OK(ibv_get_cq_event(sleeper->channel, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+	atomic_fetch_add(sleeper->woken, 1);
+	return NULL;
+}
+
+static unsigned
+sleepers_of(struct door_channel *channel)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&channel->events.lock);
+	count = channel->line.count;
+	pthread_mutex_unlock(&channel->events.lock);
+	return count;
+}
+
+/* As many threads wake as there are events, also if the events come at once: a thread that leaves the line wakes the next. */
+static void
+test_sleepers(void)
+{
+	struct ibv_cq *cqs[SLEEPERS];
+	pthread_t threads[SLEEPERS];
+	struct bench bench RI_AT_END(bench_close);
+	struct door_channel *channel;
+	atomic_uint woken;
+
+	bench_open(&bench);
+	channel = door_channel_of(bench.channel);
+	for (unsigned i = 0; i < SLEEPERS; i++) {
+		cqs[i] = ibv_create_cq(bench.context, 4, NULL, bench.channel, 0);
+		g_assert_nonnull(cqs[i]);
+	}
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct sleeper sleeper = {bench.channel, &woken};
+		unsigned events = 1 + round % SLEEPERS;
+
+		atomic_store(&woken, 0);
+		for (unsigned i = 0; i < SLEEPERS; i++)
+			OK(pthread_create(&threads[i], NULL, sleep_once, &sleeper));
+		while (sleepers_of(channel) != SLEEPERS)
+			g_usleep(100);
+		for (unsigned i = 0; i < events; i++)
+			door_channel_fire(channel, door_cq_of(cqs[i]));
+		for (unsigned i = 0; i < 30000 && atomic_load(&woken) != events; i++)
+			g_usleep(1000);
+		g_assert_cmpuint(atomic_load(&woken), ==, events);
+		g_assert_cmpuint(sleepers_of(channel), ==, SLEEPERS - events);
+		/* The others, one after the other. */
+		for (unsigned i = events; i < SLEEPERS; i++) {
+			door_channel_fire(channel, door_cq_of(cqs[i]));
+			while (atomic_load(&woken) != i + 1)
+				g_usleep(100);
+		}
+		for (unsigned i = 0; i < SLEEPERS; i++)
+			OK(pthread_join(threads[i], NULL));
+	}
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		OK(ibv_destroy_cq(cqs[i]));
 }
 
 /* --- asynchronous events ----------------------------------------------------------------------------------------- */
@@ -515,6 +599,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/insides/ended-in-reset", test_ended_in_reset);
 	g_test_add_func("/door/insides/numbered", test_numbered);
 	g_test_add_func("/door/insides/user-halves", test_user_halves);
+	g_test_add_func("/door/insides/sleepers", test_sleepers);
 	g_test_add_func("/door/insides/no-qkey", test_no_qkey);
 	g_test_add_func("/door/insides/qp-events", test_qp_events);
 	g_test_add_func("/door/insides/query-state", test_query_state);
