@@ -136,6 +136,34 @@ check_listeners(struct kal_cm *cm)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/* Sockets of refused peers: the list is as long as its count. */
+static void
+check_partings(struct kal_cm *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	g_assert_cmpint(cm->partings.count != 0, ==, cm->partings.oldest != NULL);
+	g_assert_cmpint(cm->partings.count > 1, ==, cm->partings.oldest != cm->partings.newest);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+void
+kal_sums_settle(struct kal_client *client)
+{
+	struct kal_rnic *rnic = NULL;
+	unsigned ending = 1;
+
+	while ((rnic = kal_rnic_next(client, rnic)) != NULL) {
+		for (unsigned i = 0; i < 10000 && ending != 0; i++) {
+			pthread_mutex_lock(&rnic->cm->lock);
+			ending = rnic->cm->partings.ending;
+			pthread_mutex_unlock(&rnic->cm->lock);
+			if (ending != 0)
+				g_usleep(1000);
+		}
+		g_assert_cmpuint(ending, ==, 0);
+	}
+}
+
 void
 kal_sums_check(struct kal_client *client)
 {
@@ -148,8 +176,10 @@ kal_sums_check(struct kal_client *client)
 	if (client->apart == 0) {
 		if (client->slot_count <= OBJECTS_MAX)
 			check_objects(client);
-		while ((rnic = kal_rnic_next(client, rnic)) != NULL)
+		while ((rnic = kal_rnic_next(client, rnic)) != NULL) {
 			check_listeners(rnic->cm);
+			check_partings(rnic->cm);
+		}
 	}
 	pthread_mutex_unlock(&client->calls);
 }
