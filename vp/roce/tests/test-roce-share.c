@@ -5,6 +5,7 @@
  * An address that processes share, with a host in place of the daemon: ports that another process has, wholly or in part, addresses that
  * it has, and a daemon that does not answer while other threads open an adapter and fork.
  */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -27,6 +28,7 @@
 static struct {
 	unsigned refusals; /* of services, to come */
 	unsigned serves;   /* services that are granted before the refusals; UINT32_MAX: all */
+	GHashTable *taken; /* what was refused stays refused; NULL: it does not */
 	bool silent;       /* shares wait for `answer` */
 	bool away;
 	bool wrong;                           /* gives what is no socket of UDP */
@@ -78,9 +80,13 @@ share_service(void *self, struct ri_share *share, uint32_t service, bool over)
 {
 	(void)self;
 	(void)share;
-	(void)service;
+	if (!over && daemon_.taken != NULL &&
+	    g_hash_table_contains(daemon_.taken, GUINT_TO_POINTER(service)))
+		return RI_ERR_IN_USE;
 	if (!over && daemon_.serves == 0 && daemon_.refusals != 0) {
 		daemon_.refusals--;
+		if (daemon_.taken != NULL)
+			g_hash_table_add(daemon_.taken, GUINT_TO_POINTER(service));
 		return RI_ERR_IN_USE;
 	}
 	daemon_.serves -= !over && daemon_.serves != 0;
@@ -111,6 +117,7 @@ any_port(void)
 	struct node *node RI_AT_END(node_close) = node_of(vth);
 	struct ri_listen *listen = NULL;
 
+	daemon_.taken = g_hash_table_new(NULL, NULL);
 	for (unsigned i = 0; i < G_N_ELEMENTS(any); i++) {
 		daemon_.refusals = TAKEN;
 		g_assert_cmpint(cm->listen(node->context, 1, 0, &any[i], 8, &listen), ==,
@@ -119,6 +126,7 @@ any_port(void)
 		g_assert_true(i == 0 ? any[i].port != 0 : any[i].id != 0);
 		cm->listen_destroy(listen);
 	}
+	g_clear_pointer(&daemon_.taken, g_hash_table_destroy);
 	daemon_.refusals = 1;
 	g_assert_cmpint(cm->listen(node->context, 1, 0, &named, 8, &listen), ==, RI_ERR_IN_USE);
 	g_assert_cmpuint(daemon_.refusals, ==, 0);
@@ -202,6 +210,17 @@ port_of_two(void)
 
 static unsigned sockets(void);
 
+/* Of all kinds. */
+static unsigned
+descriptors(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
 /* A claim that fails at the second address leaves nothing of the first, and the next one asks the daemon that is back. */
 static void
 half_claims(void)
@@ -249,12 +268,14 @@ useless(void)
 	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 	struct node *node = node_of(vth);
 	struct ri_listen *listen = NULL;
+	unsigned before = descriptors();
 
 	for (unsigned life = 0; life < 3; life++) {
 		daemon_.wrong = true;
 		g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), !=,
 				RI_SUCCESS);
 		g_assert_cmpuint(daemon_.shares, ==, 0);
+		g_assert_cmpuint(descriptors(), ==, before);
 	}
 	daemon_.wrong = false;
 	g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), ==, RI_SUCCESS);
