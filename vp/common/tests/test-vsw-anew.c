@@ -117,6 +117,15 @@ window_begin(struct bench *b, struct life *life, struct vsw_mem_entry *under)
 	g_assert_cmpint(vsw_mw_alloc(b->table, &pd_a, narrow ? RI_MW_NARROW : RI_MW_WIDE,
 				     &life->entry, &stag),
 			==, RI_SUCCESS);
+	/* Whatever the place was before, the next key follows from the one that was drawn; it is then the place's own. */
+	g_assert_cmphex(life->entry->posted, ==, stag & 0xff);
+	for (unsigned i = 1; !narrow && i <= 3; i++) {
+		uint32_t next = 0;
+
+		bind = (struct ri_wr_bind){.mw_stag = stag};
+		vsw_mw_key(b->table, &bind, &next);
+		g_assert_cmphex(next, ==, (stag & ~0xffu) | ((stag + i) & 0xff));
+	}
 	if (life->kind == NARROW_UNBOUND)
 		return;
 	bind = (struct ri_wr_bind){.mw_stag = (stag & ~0xffu) | 0x77,
