@@ -106,6 +106,63 @@ test_full_pipe(void)
 	g_assert_cmpint(fclose(from), ==, 0);
 }
 
+/* Read what is there, without waiting, or at least as much as this. */
+static void
+read_some(int from, GString *all, size_t least)
+{
+	char text[4096];
+
+	for (size_t got = 0;;) {
+		struct pollfd ready = {.fd = from, .events = POLLIN};
+		ssize_t n;
+
+		if (poll(&ready, 1, got < least ? FLUSH : 0) != 1)
+			break;
+		n = read(from, text, sizeof(text));
+		if (n <= 0)
+			break;
+		g_string_append_len(all, text, n);
+		got += (size_t)n;
+		if (got >= least && least != 0)
+			break;
+	}
+}
+
+/* A reader that is too slow, again and again: each text arrives, or is lost and counted once. */
+static void
+test_slow_reader(void)
+{
+	static struct ri_outlet slow = RI_OUTLET(tell);
+	g_autoptr(GString) all = g_string_new(NULL);
+	unsigned wrote = 0;
+	bool lost;
+	int ends[2];
+	FILE *from;
+
+	g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
+	g_assert_true(ri_outlet_direct(&slow, ends[1]));
+	for (unsigned round = 0; round < 12; round++) {
+		do {
+			say_number(&slow, wrote++, false);
+			pthread_mutex_lock(&slow.lock);
+			lost = slow.lost > round;
+			pthread_mutex_unlock(&slow.lock);
+		} while (!lost);
+		/* There is room again, and the thread still writes: what was lost is told before the next text. */
+		read_some(ends[0], all, RI_OUTLET_ROOM / 2);
+		for (unsigned i = 0; i < 4; i++)
+			say_number(&slow, wrote++, false);
+	}
+	while (!ri_outlet_flush(&slow, 1))
+		read_some(ends[0], all, 0);
+	read_some(ends[0], all, 0);
+	from = fmemopen(all->str, all->len, "r");
+	judge(from, wrote);
+	fclose(from);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* Texts that peers can cause leave a quarter of the ring to others. */
 static void
 test_spare(void)
@@ -448,6 +505,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	alarm(PATIENCE);
 	g_test_add_func("/rnicpi/outlet/full-pipe", test_full_pipe);
+	g_test_add_func("/rnicpi/outlet/slow-reader", test_slow_reader);
 	g_test_add_func("/rnicpi/outlet/spare", test_spare);
 	g_test_add_func("/rnicpi/outlet/no-reader", test_no_reader);
 	g_test_add_func("/rnicpi/outlet/replaced", test_replaced);

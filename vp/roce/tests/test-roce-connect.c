@@ -15,6 +15,7 @@
 
 #include "ri_wire.h"
 #include "roce_address.h"
+#include "vrc_conn.h"
 #include "vro_verbs.h"
 #include "vsw_node.h"
 
@@ -74,14 +75,32 @@ scene_open(struct scene *s)
 	scene_listen(s, 4);
 }
 
+/* It is destroyed, and no exchange tells it of anything any more, also one of an earlier connection. */
+static void
+end_gone(struct end **end)
+{
+	struct vrc_service *service = (*end)->node->rnic->station->service;
+	uint64_t ctx = (uint64_t)(uintptr_t)(*end)->qp;
+	const struct vrc_cm *cm;
+
+	end_free(end);
+	cm = vrc_service_enter(service);
+	for (const struct vrc_link *link = cm->all.next; link != &cm->all; link = link->next) {
+		const struct vrc_conn *conn = (const struct vrc_conn *)(const void *)link;
+
+		g_assert_true(conn->ctx != ctx || conn->silent);
+	}
+	vrc_service_leave(service);
+}
+
 static void
 scene_close(struct scene *s)
 {
 	ops()->listen_destroy(s->listen);
 	node_silent(s->near);
 	node_silent(s->far);
-	end_free(&s->a);
-	end_free(&s->b);
+	end_gone(&s->a);
+	end_gone(&s->b);
 	chunk_free(&s->ma);
 	chunk_free(&s->mb);
 	node_close(&s->near);
@@ -418,8 +437,8 @@ old_time_wait(void)
 	reset(s.b);
 	up(&s);
 	g_assert_cmpuint(exchanges(s.near), >, 2);
-	end_free(&s.a);
-	end_free(&s.b);
+	end_gone(&s.a);
+	end_gone(&s.b);
 	node_forget(s.far);
 	node_forget(s.near);
 	for (gint64 deadline = node_deadline(); exchanges(s.near) != 0; g_usleep(1000))

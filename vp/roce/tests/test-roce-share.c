@@ -31,7 +31,9 @@ static struct {
 	GHashTable *taken; /* what was refused stays refused; NULL: it does not */
 	bool silent;       /* shares wait for `answer` */
 	bool away;
-	bool wrong;                           /* gives what is no socket of UDP */
+	unsigned full;       /* addresses that have a process, of those that are asked for next */
+	enum ri_status then; /* what an address that follows them has */
+	bool wrong;          /* gives what is no socket of UDP */
 	unsigned questions, shares, services; /* asked for; given and not given back */
 	sem_t asked, answer;
 } daemon_;
@@ -46,6 +48,12 @@ share(void *self, struct ri_share *share)
 	daemon_.questions++;
 	if (daemon_.away)
 		return RI_ERR_UNSUPPORTED;
+	if (daemon_.full != 0) {
+		daemon_.full--;
+		return RI_ERR_IN_USE;
+	}
+	if (daemon_.then != RI_SUCCESS)
+		return daemon_.then;
 	if (daemon_.silent) {
 		struct timespec until;
 
@@ -285,6 +293,37 @@ useless(void)
 	g_assert_cmpuint(daemon_.shares, ==, 0);
 }
 
+/* Whatever the attempts at other addresses of the loopback end with, the log names the address that was wanted. */
+static void
+no_loopback(void)
+{
+	static const struct {
+		unsigned full;
+		enum ri_status then;
+	} rows[] = {{UINT32_MAX, RI_SUCCESS}, {1, RI_ERR_RESOURCES}, {100, RI_ERR_RESOURCES}};
+	const struct ri_addr own = roce_address(0);
+
+	g_unsetenv("ITAPI_ROCE_ADDRESS");
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+		struct ri_host *host = (struct ri_host *)(uintptr_t)vth_host(vth);
+		struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+		struct ri_open open = {.host = host, .upcalls = &upcalls, .name = "roce:lo"};
+		struct ri_rnic *rnic = NULL;
+
+		host->share = share;
+		host->share_over = share_over;
+		host->share_service = share_service;
+		daemon_.full = rows[i].full;
+		daemon_.then = rows[i].then;
+		g_assert_cmpint(vro_provider_entry()->device->open(&open, &rnic), !=, RI_SUCCESS);
+		g_assert_cmpuint(vth_logged(vth, "UDP port 4791 of 127.0.0.1 "), >, 0);
+	}
+	daemon_.full = 0;
+	daemon_.then = RI_SUCCESS;
+	roce_address_use(&own);
+}
+
 static void *
 claim(void *arg)
 {
@@ -367,6 +406,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/share/port-of-two", port_of_two);
 	g_test_add_func("/roce/share/half-claims", half_claims);
 	g_test_add_func("/roce/share/useless", useless);
+	g_test_add_func("/roce/share/no-loopback", no_loopback);
 	g_test_add_func("/roce/share/silent-daemon", silent_daemon);
 	return g_test_run();
 }
