@@ -36,7 +36,9 @@ sq_flush(struct vem_qp *qp)
 			vem_sq_complete(qp, RI_WC_FLUSHED);
 		qp->tx_have = vsw_wq_take(&qp->sq, qp->tx_wqe, &qp->tx_index);
 	} while (qp->tx_have);
+	/* No request waits any more, neither for its time nor for a receive of the peer. */
 	atomic_store(&qp->lost_until, 0);
+	atomic_store(&qp->rnr_until, 0);
 	if (!atomic_exchange(&qp->tx_flushed, true))
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }

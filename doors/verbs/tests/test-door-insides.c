@@ -385,6 +385,48 @@ test_sleepers(void)
 		OK(ibv_destroy_cq(cqs[i]));
 }
 
+/* Requests of a queue pair with a shared queue are flushed when its move to the error state returns, and its last event comes. */
+static void
+test_quiet(void)
+{
+	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+	struct ibv_send_wr *bad;
+	struct ri_qp_attr now;
+	struct bench bench RI_AT_END(bench_close);
+	struct ibv_srq *srq;
+	struct ibv_wc wc;
+
+	bench_open(&bench);
+	srq = ibv_create_srq(bench.pd, &srq_init);
+	g_assert_nonnull(srq);
+	for (unsigned round = 0; round < 50; round++) {
+		struct ibv_qp_init_attr init = bench_init(&bench, IBV_QPT_RC);
+		struct ibv_qp *a = bench_qp(&bench, IBV_QPT_RC), *b;
+		struct kal_id_req req;
+
+		init.srq = srq;
+		b = ibv_create_qp(bench.pd, &init);
+		g_assert_nonnull(b);
+		bench_connect(a, b);
+		for (unsigned i = 0; i < BENCH_DEPTH; i++) {
+			struct ibv_send_wr wr = bench_wr(i, IBV_WR_SEND, NULL);
+
+			OK(ibv_post_send(b, &wr, &bad)); /* it finds no receive */
+		}
+		OK(ibv_modify_qp(b, &error, IBV_QP_STATE));
+		req.id = door_qp_of(b)->id;
+		OK(door_call(door_qp_of(b)->adapter, KAL_QP_QUERY, &req, sizeof(req), &now,
+			     sizeof(now)));
+		g_assert_true(now.quiescent);
+		OK(ibv_destroy_qp(a));
+		OK(ibv_destroy_qp(b));
+		while (ibv_poll_cq(bench.cq, 1, &wc) > 0)
+			;
+	}
+	OK(ibv_destroy_srq(srq));
+}
+
 /* --- asynchronous events ----------------------------------------------------------------------------------------- */
 
 static void
@@ -599,6 +641,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/insides/ended-in-reset", test_ended_in_reset);
 	g_test_add_func("/door/insides/numbered", test_numbered);
 	g_test_add_func("/door/insides/user-halves", test_user_halves);
+	g_test_add_func("/door/insides/quiet", test_quiet);
 	g_test_add_func("/door/insides/sleepers", test_sleepers);
 	g_test_add_func("/door/insides/no-qkey", test_no_qkey);
 	g_test_add_func("/door/insides/qp-events", test_qp_events);

@@ -184,6 +184,8 @@ ends_waiting(struct ends *e)
 	vth_run(e->vth);
 	g_assert_cmpint(end_modify(e->a, RI_QPS_ERROR), ==, RI_SUCCESS);
 	vth_run(e->vth);
+	/* Whatever the request has waited for, it is flushed. */
+	g_assert_true(end_attr(e->a).quiescent);
 }
 
 static void
