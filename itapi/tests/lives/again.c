@@ -100,3 +100,9 @@ again_refused(void)
 {
 	return atomic_load(&refused);
 }
+
+long
+again_live(void)
+{
+	return scarce_live();
+}

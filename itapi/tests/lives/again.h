@@ -34,5 +34,7 @@ void again_switch(bool on) __attribute__((weak));
 void again_rest(bool rest) __attribute__((weak));
 /* How many calls were refused. */
 unsigned long again_refused(void) __attribute__((weak));
+/* The blocks of the heap that are allocated now. */
+long again_live(void) __attribute__((weak));
 
 #endif /* AGAIN_H */

@@ -25,6 +25,15 @@ number_of(const char *variable, guint32 otherwise)
 	return text != NULL ? (guint32)strtoul(text, NULL, 10) : otherwise;
 }
 
+/* Blocks that the test itself keeps of a life, such as its lines; a life whose calls are refused a hundred times keeps no more. */
+#define BLOCKS 16
+
+static long
+live_blocks(void)
+{
+	return again_live != NULL ? again_live() : 0;
+}
+
 /* One world: a life with A before, or none; then the life with B and the seed, and the end of the object. Returns its lines. */
 static char *
 told(const struct job *job, guint32 seed, bool used)
@@ -33,9 +42,11 @@ told(const struct job *job, guint32 seed, bool used)
 	void *first = g_malloc0(kind->param_size), *second = g_malloc0(kind->param_size), *object;
 	char *before, *after, *text;
 	struct world world;
+	long blocks;
 
 	g_assert_true(world_open(&world, seed, job->way->name));
 	before = accounts(&world);
+	blocks = live_blocks();
 	kind->draw(&world, first);
 	kind->draw(&world, second);
 	object = kind->make(&world, used && job->way->to != NULL ? first : second);
@@ -56,6 +67,7 @@ told(const struct job *job, guint32 seed, bool used)
 	world_drain(&world);
 	text = g_strdup(trace_text(world.trace));
 	after = accounts(&world);
+	g_assert_cmpint(live_blocks() - blocks, <=, BLOCKS);
 	if (g_getenv("ITAPI_TEST_SAY") != NULL)
 		g_print("%s%s\n", text, after);
 	trace_compare("accounts", seed, after, before);
