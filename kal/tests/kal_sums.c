@@ -147,24 +147,6 @@ check_partings(struct kal_cm *cm)
 }
 
 void
-kal_sums_settle(struct kal_client *client)
-{
-	struct kal_rnic *rnic = NULL;
-	unsigned ending = 1;
-
-	while ((rnic = kal_rnic_next(client, rnic)) != NULL) {
-		for (unsigned i = 0; i < 10000 && ending != 0; i++) {
-			pthread_mutex_lock(&rnic->cm->lock);
-			ending = rnic->cm->partings.ending;
-			pthread_mutex_unlock(&rnic->cm->lock);
-			if (ending != 0)
-				g_usleep(1000);
-		}
-		g_assert_cmpuint(ending, ==, 0);
-	}
-}
-
-void
 kal_sums_check(struct kal_client *client)
 {
 	struct kal_rnic *rnic = NULL;

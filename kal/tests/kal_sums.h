@@ -11,7 +11,5 @@ struct kal_client;
  * of listeners. Fails the test otherwise. Takes the locks of the client, each alone; if a call is inside, nothing is looked at.
  */
 void kal_sums_check(struct kal_client *client);
-/* What the service thread ends, it ends soon: wait for that before the end of the client, which would wait for ever. */
-void kal_sums_settle(struct kal_client *client);
 
 #endif /* KAL_SUMS_H */

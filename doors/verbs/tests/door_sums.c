@@ -3,7 +3,6 @@
 
 #include "door_sums.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -11,7 +10,6 @@
 #include "door_cm_internal.h"
 #include "door_qp.h"
 #include "door_states.h"
-#include "kal_objects.h"
 
 /* --- lists of events ---------------------------------------------------------------------------------------- */
 
@@ -194,10 +192,6 @@ door_sums_account(struct ibv_context *context)
 	pthread_mutex_unlock(&adapter->slots.lock);
 	g_string_append_printf(text, "context: %u references\n",
 			       atomic_load(&door_context_of(context)->refs));
-	/* What the kAL has of it. */
-	for (unsigned i = 0; i < KAL_RESOURCE_COUNT; i++)
-		g_string_append_printf(text, "%" PRIu64 " of resource %u\n",
-				       adapter->session.client->account.used[i], i);
 	return g_string_free(text, FALSE);
 }
 

@@ -303,6 +303,7 @@ test_user_halves(void)
 	g_assert_cmpint(bench.channel->refcnt, ==, 1);
 	/* The kAL refuses to destroy what has users. */
 	OK(door_call_id(adapter, KAL_CQ_DESTROY, door_cq_of(cq)->id));
+	OK(door_call_id(adapter, KAL_PD_DESTROY, door_pd_of(pd)->id));
 	OK(ibv_destroy_cq(cq));
 	OK(ibv_dealloc_pd(pd));
 }
@@ -368,7 +369,7 @@ test_sleepers(void)
 			g_usleep(100);
 		for (unsigned i = 0; i < events; i++)
 			door_channel_fire(channel, door_cq_of(cqs[i]));
-		for (unsigned i = 0; i < 30000 && atomic_load(&woken) != events; i++)
+		for (unsigned i = 0; i < 8000 && atomic_load(&woken) != events; i++)
 			g_usleep(1000);
 		g_assert_cmpuint(atomic_load(&woken), ==, events);
 		g_assert_cmpuint(sleepers_of(channel), ==, SLEEPERS - events);

@@ -86,8 +86,8 @@ child(void)
 	return status == 0 ? 0 : 20 + status;
 }
 
-static void
-test_walk(void)
+static int
+walk(void)
 {
 	g_autoptr(GRand) chance = g_rand_new_with_seed(11);
 	g_autofree uint8_t *guard = NULL;
@@ -125,6 +125,14 @@ test_walk(void)
 	g_assert_cmpint(child_says(child), ==, 0);
 	for (unsigned i = 0; i < FILES; i++)
 		close(files[i].fd);
+	return 0;
+}
+
+/* In a process of its own: a table that overruns may end it in any way. */
+static void
+test_walk(void)
+{
+	g_assert_cmpint(child_says(walk), ==, 0);
 }
 
 int
