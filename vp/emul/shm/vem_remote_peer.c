@@ -20,8 +20,8 @@
  *                               <-    JOINED, which hears from here on
  *     OPEN                      ->    and sends
  *
- * A queue pair whose process has ended is gone: requests to it fail at once. Everything is on the service thread, with the
- * fabric's lock.
+ * A queue pair whose process has ended is gone: requests to it fail when they were tried long enough, and at once if they would be tried
+ * without end. Everything is on the service thread, with the fabric's lock.
  */
 #include <string.h>
 

@@ -658,16 +658,21 @@ is_on_its_way(struct vem_remote *remote)
 	return unread;
 }
 
-/* By attributes: requests are not tried without end. True: one has failed. */
+/*
+ * By attributes: requests are not tried without end. True: one has failed. A peer whose process has ended is silent, as over a wire: what
+ * this end has sent and the peer has acknowledged can be taken from the completion queue long before the first failure is there. But
+ * requests that are tried without end fail at once, since no try can be answered any more.
+ */
 static bool
 window_watch(struct vem_qp *qp, struct vem_remote *remote)
 {
 	uint32_t done = atomic_load_explicit(&remote->done, memory_order_relaxed);
 	uint64_t until = atomic_load(&qp->tries_until);
-	bool none = done == remote->begun, gone = atomic_load(&remote->gone);
-	bool idle = none || atomic_load(&qp->rnr_until) != 0;
-	bool lost = !idle && until == VEM_RNR_LATE && remote->watched == done &&
-		    qp->init.type == RI_QP_RC && !is_on_its_way(remote);
+	bool gone = atomic_load(&remote->gone), none = done == remote->begun;
+	bool idle = none || (!gone && atomic_load(&qp->rnr_until) != 0);
+	bool late = until == VEM_RNR_LATE && remote->watched == done;
+	bool lost = !idle && qp->init.type == RI_QP_RC &&
+		    (gone ? late || qp->far.timeout == 0 : late && !is_on_its_way(remote));
 
 	if (lost && !gone && !remote->looked) {
 		/* The answer may be in the ring, of a process that was stopped or has not polled: read that first. */
@@ -676,7 +681,7 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 		vem_peer_watch_again(qp);
 		return false;
 	}
-	if (lost || (gone && !none && qp->init.type == RI_QP_RC)) {
+	if (lost) {
 		head_fail(qp, remote, RI_WC_TRANSPORT);
 		return true;
 	}
