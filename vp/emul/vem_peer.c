@@ -23,7 +23,6 @@
 #include "vem_ud.h"
 #include "vsw_spans.h"
 
-#define LAST_LOOK UINT64_C(10000000) /* ns */
 /* ns for which an unreliable message waits until its partner is found; on a busy host that takes longer than 100 ms */
 #define LOOKING    UINT64_C(1000000000)
 #define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
@@ -146,16 +145,6 @@ vem_peer_watch(struct vem_qp *qp)
 	atomic_store(&qp->tries_until, until);
 	if (until != RI_NEVER)
 		host->timer_start(host->self, &qp->lost_timer, until);
-}
-
-void
-vem_peer_watch_again(struct vem_qp *qp)
-{
-	const struct ri_host *host = qp->rnic->host;
-	uint64_t until = host->now(host->self) + LAST_LOOK;
-
-	atomic_store(&qp->tries_until, until);
-	host->timer_start(host->self, &qp->lost_timer, until);
 }
 
 /* --- running ------------------------------------------------------------------------------ */

@@ -12,7 +12,7 @@
 #include "rnicpi_event.h"
 
 #define VEM_PACKET_MAGIC \
-	0x336d6873u /* "shm3": both sides have the same packets, rings and entries */
+	0x346d6873u /* "shm4": both sides have the same packets, rings and entries */
 #define VEM_PACKET_FDS 2
 
 enum vem_packet_kind {
