@@ -26,6 +26,8 @@ enum vem_packet_kind {
 	VEM_PACKET_JOIN,
 	VEM_PACKET_JOINED,
 	VEM_PACKET_OPEN,
+	VEM_PACKET_ASK,
+	VEM_PACKET_ASKED,
 	VEM_PACKET_QUERY, /* datagram services, InfiniBand's SIDR; see vem_remote_query.c */
 	VEM_PACKET_ANSWER,
 	VEM_PACKET_QUERY_END,

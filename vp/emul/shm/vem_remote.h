@@ -122,6 +122,7 @@ struct vem_remote {
 	atomic_bool gone;      /* by attributes: its process has ended */
 	uint8_t tries;         /* by attributes: links that have ended before it was joined */
 	uint32_t knock; /* by attributes: the life of the side that knocks; 0: it has not knocked */
+	uint32_t ask;   /* by attributes, until it is joined: the number of the last ASK */
 	uint8_t far_rnr; /* likewise: the code for how long it is waited for its receives */
 	bool asked;      /* the active side: REQUEST was sent */
 	bool withdrawn;  /* the active side has given up, before it was accepted */
@@ -216,6 +217,8 @@ void vem_remote_link_down(struct vem_link *link);
 
 /* A queue pair begins to receive: find its partner. */
 void vem_remote_join(struct vem_qp *qp);
+/* It has waited for its partner as long as it tries: ask that one's process. False: there is none. */
+bool vem_remote_ask(struct vem_qp *qp);
 /* A link is up: the same for all that wait for its process. */
 void vem_remote_join_all(struct vem_link *link);
 /* `remote`: the connection that the packet names, or NULL. */

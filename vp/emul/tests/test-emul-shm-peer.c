@@ -222,6 +222,28 @@ test_lost(gconstpointer swap)
 	}
 }
 
+/* The process of the partner gets no processor for longer than the sender tries: the partner is found when it does, and nothing is lost. */
+static void
+test_found_late(gconstpointer swap)
+{
+	struct pair p RI_AT_END(two_close);
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	p.to_b.timeout = 13; /* 34 ms, four times */
+	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+	pthread_mutex_lock(&p.nb->rnic->fabric->lock);
+	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(p.b, 1, &p.mb, 0, 100), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 100), ==, RI_SUCCESS);
+	g_usleep(600000);
+	poll_none(p.a->uscq);
+	pthread_mutex_unlock(&p.nb->rnic->fabric->lock);
+	poll_wait(p.a->uscq, 1, RI_WC_SUCCESS);
+	poll_wait(p.b->urcq, 1, RI_WC_SUCCESS);
+	node_async(p.nb, RI_EVENT_QP_COMM_EST, p.b);
+}
+
 /* No receive: it is waited as long as both say; the peer goes on. */
 static void
 test_rnr(gconstpointer swap)
@@ -622,6 +644,9 @@ test_killed_in_time(void)
 	to.retry_count = 3;
 	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
 	g_assert_cmpint(peer_send(end, &to), ==, RI_SUCCESS);
+	for (gint64 until = node_deadline(); atomic_load(&end_qp(end)->remote) == NULL;
+	     g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
 	gint64 start = g_get_monotonic_time();
 	g_assert_cmpint(end_send(end, 1, &c, 0, 0), ==, RI_SUCCESS);
 	child_kill(&child);
@@ -785,6 +810,7 @@ main(int argc, char **argv)
 	add("order", test_order);
 	add("left", test_left);
 	add("lost", test_lost);
+	add("found-late", test_found_late);
 	add("rnr", test_rnr);
 	add("again", test_again);
 	add("in-turn", test_in_turn);
