@@ -351,35 +351,32 @@ ibv_destroy_qp(struct ibv_qp *ibv)
 
 /* --- all of a context --------------------------------------------------------------------------------------- */
 
-/* The kAL's ids of its queue pairs in a row of the table, up to `room`. */
-static unsigned
-row_ids(const struct door_context *context, unsigned row, uint32_t *ids, unsigned room)
+/* The next queue pair of it in a row of the table, by its id in the kAL. False: there is none left. */
+static bool
+row_id(const struct door_context *context, unsigned row, uint32_t *id)
 {
 	struct door_adapter *adapter = context->adapter;
-	unsigned num = 0;
+	struct door_qp *qp;
 
 	pthread_mutex_lock(&adapter->slots.lock);
-	for (struct door_qp *qp = adapter->numbered[row]; qp != NULL && num < room;
-	     qp = qp->next_numbered)
-		if (qp->context == context)
-			ids[num++] = qp->id;
+	qp = adapter->numbered[row];
+	while (qp != NULL && (qp->context != context || qp->closed))
+		qp = qp->next_numbered;
+	if (qp != NULL) {
+		qp->closed = true;
+		*id = qp->id;
+	}
 	pthread_mutex_unlock(&adapter->slots.lock);
-	return num;
+	return qp != NULL;
 }
 
 void
 door_qp_end_all(struct door_context *context)
 {
 	struct kal_qp_modify_req req = {.mask = RI_QP_ATTR_STATE, .attr = {.state = RI_QPS_ERROR}};
-	uint32_t ids[DOOR_QP_ROWS / 16];
-	unsigned num;
 
-	for (unsigned row = 0; row < DOOR_QP_ROWS; row++) {
-		num = row_ids(context, row, ids, DOOR_QP_ROWS / 16);
-		for (unsigned i = 0; i < num; i++) {
-			req.id = ids[i];
+	for (unsigned row = 0; row < DOOR_QP_ROWS; row++)
+		while (row_id(context, row, &req.id))
 			(void)door_call(context->adapter, KAL_QP_MODIFY, &req, sizeof(req), NULL,
 					0);
-		}
-	}
 }

@@ -58,6 +58,7 @@ struct door_qp {
 	struct door_cq *recv_cq;
 	struct door_srq *srq;          /* or NULL */
 	struct door_qp *next_numbered; /* door_adapter::numbered */
+	bool closed; /* under door_slots::lock: its context is, which ends its connection */
 
 	/* Under `control`, a control lock: the state, and what ibv_modify_qp has set. */
 	pthread_mutex_t control;

@@ -54,10 +54,11 @@ failed_is_said(struct pair *pair)
 }
 
 static void
-while_nobody_waits(void)
+while_nobody_waits(void *arg)
 {
 	struct pair pair;
 
+	(void)arg;
 	g_assert_true(pair_open(&pair));
 	pair_establish(&pair);
 	close_all();
@@ -65,12 +66,13 @@ while_nobody_waits(void)
 }
 
 static void
-while_one_sleeps(void)
+while_one_sleeps(void *arg)
 {
 	pthread_t thread;
 	struct pair pair;
 	void *status;
 
+	(void)arg;
 	g_assert_true(pair_open(&pair));
 	pair_establish(&pair);
 	g_assert_cmpint(pthread_create(&thread, NULL, fail_asleep, pair.active.recv), ==, 0);
@@ -82,23 +84,12 @@ while_one_sleeps(void)
 }
 
 static void
-in_a_child(void (*work)(void))
+in_a_child(void (*work)(void *arg))
 {
-	int status;
-	pid_t pid;
-
-	if (!CHILD_WORKS_ON) {
+	if (CHILD_WORKS_ON)
+		(void)child_does(work, NULL, PATIENCE_S);
+	else
 		g_test_skip(CHILD_NONE);
-		return;
-	}
-	pid = fork();
-	if (pid == 0) {
-		alarm(PATIENCE_S);
-		work();
-		_exit(0);
-	}
-	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-	g_assert_cmpint(status, ==, 0);
 }
 
 /* Descriptors of the library are closed: the next wait says that the adapter has failed. */

@@ -38,6 +38,8 @@
 #define AT_OWN_ID    44 /* of the sender; of SIDR_REP the request's */
 #define AT_PEER_ID   48
 #define AT_SERVICE   56 /* the lower half */
+#define AT_REJECTED \
+	68 /* likewise, of a request that its sender withdraws: in octets of a REJ that mean nothing to others */
 
 #define ATTRIBUTE_REQ      0x10
 #define ATTRIBUTE_SIDR_REQ 0x17
@@ -46,13 +48,14 @@
 #define QPN_GSI    1
 #define QPN_MASK   0xffffffu
 #define QPN_SHIFT  18
-#define ID_SHIFT   2 /* in the first octet of an id */
-#define HEAD_STEPS 16
+#define ID_SHIFT   26
+#define HEAD_STEPS 19
 
 #define LOAD(size, at)            BPF_STMT(BPF_LD | (size) | BPF_ABS, at)
 #define IF_EQUAL(value, yes, no)  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
 #define COMPUTE(operation, value) BPF_STMT(BPF_ALU | (operation) | BPF_K, value)
 #define RETURN_SLOT               BPF_STMT(BPF_RET | BPF_A, 0)
+#define SKIP(count)               BPF_STMT(BPF_JMP | BPF_JA, count)
 
 struct kald_memory {
 	uint32_t magic;
@@ -84,15 +87,18 @@ kald_steer_attach(const struct kald_steer *steer, int fd)
 		COMPUTE(BPF_RSH, QPN_SHIFT),
 		RETURN_SLOT,
 		LOAD(BPF_H, AT_ATTRIBUTE),
-		IF_EQUAL(ATTRIBUTE_REQ, 8, 0),
-		IF_EQUAL(ATTRIBUTE_SIDR_REQ, 7, 0),
-		IF_EQUAL(ATTRIBUTE_SIDR_REP, 3, 0),
-		LOAD(BPF_B, AT_PEER_ID),
+		IF_EQUAL(ATTRIBUTE_REQ, 11, 0),
+		IF_EQUAL(ATTRIBUTE_SIDR_REQ, 10, 0),
+		IF_EQUAL(ATTRIBUTE_SIDR_REP, 4, 0),
+		LOAD(BPF_W, AT_PEER_ID),
+		IF_EQUAL(0, 5, 0),
 		COMPUTE(BPF_RSH, ID_SHIFT),
 		RETURN_SLOT,
-		LOAD(BPF_B, AT_OWN_ID),
+		LOAD(BPF_W, AT_OWN_ID),
 		COMPUTE(BPF_RSH, ID_SHIFT),
 		RETURN_SLOT,
+		LOAD(BPF_W, AT_REJECTED),
+		SKIP(1),
 		LOAD(BPF_W, AT_SERVICE),
 	};
 	struct sock_filter steps[HEAD_STEPS + 2 * KALD_SERVICES_MAX + 1];

@@ -4,7 +4,8 @@
 /*
  * How the kernel chooses the socket of a packet that comes to a shared address of RoCE: a classic BPF program of the group of sockets.
  * Bits 23 to 18 of a queue pair number are a slot; packets for queue pair 1 are MADs, and go by the service that a request names, or
- * by the upper 6 bits of the id that the receiver has chosen. What names no listener goes to a slot in use, whose manager rejects it.
+ * by the upper 6 bits of the id that the receiver has chosen. The sender of a request that was not answered knows no such id; its REJ names
+ * the service, too, if the sender is one of this project. What names no listener goes to a slot in use, whose manager rejects it.
  */
 #ifndef KALD_STEER_H
 #define KALD_STEER_H

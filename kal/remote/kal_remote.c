@@ -133,14 +133,6 @@ say_refusal(const struct kald_message *reply)
 
 /* --- messages that come ----------------------------------------------------------------------------------- */
 
-/* Send r.out, which has no answer that anybody waits for. */
-static void
-post(void)
-{
-	/* If the socket takes nothing now, kald reads too little: it will ask again, or the connection ends. */
-	(void)kal_remote_send(&r.fd, &r.out);
-}
-
 /*
  * Return what kald has called back. What the socket does not take stays lent, and the timer tries again: kald asks once. False: some
  * is left.
@@ -168,7 +160,8 @@ post_description(void)
 {
 	kald_message_begin(&r.out, KALD_DESCRIPTION, 0, KALD_OK);
 	kal_lease_amounts(NULL, r.out.body.description.used);
-	post();
+	/* If the socket takes nothing now, kald asks again, or the connection ends. */
+	(void)kal_remote_send(&r.fd, &r.out);
 }
 
 /* Post the claims that kald does not know yet, without waiting for answers. False: some are left, and the timer tries again. */
@@ -194,6 +187,19 @@ lose(enum remote_state next)
 	r.attempts = 0;
 	if (next == REMOTE_AWAY)
 		r.host->timer_start(r.host->self, &r.again, now() + 100 * MS);
+}
+
+/* Say by r.out that something has ended, now or later; without memory for that the connection ends, and the next one says what there is. */
+static void
+post_end(void)
+{
+	RI_ASSERT_OWNED(&lock);
+	if (r.state != REMOTE_JOINED)
+		return; /* the next kald knows nothing of it */
+	if (kal_claims_end(&r.claims, &r.out))
+		(void)post_claims();
+	else
+		lose(REMOTE_AWAY);
 }
 
 static void
@@ -290,8 +296,7 @@ receive_all(void)
 static void
 remote_ready(void *arg, uint32_t events)
 {
-	(void)arg;
-	(void)events;
+	(void)arg, (void)events;
 	if (pthread_mutex_trylock(&lock) != 0)
 		return;
 	if (!r.reading)
@@ -424,8 +429,7 @@ ask(void)
 
 	RI_ASSERT_OWNED(&lock);
 	kal_remote_close_all(r.got);
-	r.answered = false;
-	r.sent = false;
+	r.answered = r.sent = false;
 	while (!r.answered && be_joined(deadline) && now() < deadline) {
 		int error;
 
@@ -468,12 +472,12 @@ ask(void)
 static void
 take_back(enum kald_number over)
 {
-	if (!r.sent || r.state != REMOTE_JOINED)
+	if (!r.sent)
 		return;
 	r.out = r.request;
 	r.out.head.number = (uint16_t)over;
 	r.out.head.id = 0;
-	post();
+	post_end();
 }
 
 /* --- accounts ------------------------------------------------------------------------------------------------ */
@@ -512,24 +516,6 @@ static const struct kal_lender lender = {.borrow = borrow};
 
 /* --- sockets --------------------------------------------------------------------------------------------------- */
 
-static void
-addr_of(const struct sockaddr_storage *sa, struct kald_addr *addr)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
-
-	memset(addr, 0, sizeof(*addr));
-	addr->family = sa->ss_family;
-	if (sa->ss_family == AF_INET) {
-		addr->port = ntohs(in->sin_port);
-		memcpy(addr->octets, &in->sin_addr, sizeof(in->sin_addr));
-	} else {
-		addr->port = ntohs(in6->sin6_port);
-		addr->scope = in6->sin6_scope_id;
-		memcpy(addr->octets, &in6->sin6_addr, sizeof(in6->sin6_addr));
-	}
-}
-
 /* May it listen there? 0 or an errno; r.got: the socket, if kald has opened it. */
 static int
 ask_listen(const struct kald_addr *at, bool have)
@@ -556,8 +542,7 @@ listen_forget(const struct kald_addr *at)
 	kal_claims_listen_over(&r.claims, at);
 	kald_message_begin(&r.out, KALD_LISTEN_OVER, 0, KALD_OK);
 	r.out.body.listen.at = *at;
-	if (r.state == REMOTE_JOINED)
-		post();
+	post_end();
 }
 
 static int
@@ -569,7 +554,7 @@ bound_addr(const struct kal_fd *fd, struct kald_addr *at)
 	memset(&sa, 0, sizeof(sa));
 	if (getsockname(kal_fd_get(fd), (struct sockaddr *)&sa, &len) != 0)
 		return errno;
-	addr_of(&sa, at);
+	kal_remote_addr_of(&sa, at);
 	return at->port != 0 ? 0 : EINVAL;
 }
 
@@ -612,7 +597,7 @@ remote_listen(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t le
 	struct kald_addr at;
 	int error;
 
-	addr_of(sa, &at);
+	kal_remote_addr_of(sa, &at);
 	asker_enter();
 	if (at.port == 0) {
 		error = listen_anywhere(fd, sa, len);
@@ -660,7 +645,7 @@ dial_there(struct kal_fd *fd, const struct kal_dial *dial, const struct kald_add
 	kald_message_begin(&r.request, KALD_DIAL, 0, KALD_OK);
 	r.request.body.dial.peer = *peer;
 	if (dial->local != NULL)
-		addr_of(dial->local, &r.request.body.dial.local);
+		kal_remote_addr_of(dial->local, &r.request.body.dial.local);
 	if (!ask())
 		return EACCES;
 	if (r.reply.head.status == KALD_SYSTEM && r.reply.body.refusal.error != 0)
@@ -679,7 +664,7 @@ remote_dial(struct kal_fd *fd, const struct kal_dial *dial)
 	bool allowed, there;
 	int error = EACCES;
 
-	addr_of(dial->peer, &peer);
+	kal_remote_addr_of(dial->peer, &peer);
 	pthread_mutex_lock(&lock);
 	allowed = may_dial(&peer);
 	there = r.rules.dials != 0 && peer.port != 0;
@@ -719,15 +704,21 @@ share_status(bool answered)
 	}
 }
 
+static void
+share_forget(const struct kald_addr *at)
+{
+	kald_message_begin(&r.out, KALD_SHARE_OVER, 0, KALD_OK);
+	r.out.body.share.at = *at;
+	post_end();
+}
+
 /* The slot was given: keep all descriptors, and give the caller its own. */
 static enum ri_status
 sharing_begin(struct ri_share *share, const struct kald_addr *at)
 {
 	if (kal_sharing_begin(&r.claims.sharings, share, at, r.reply.body.shared.slot, r.got))
 		return RI_SUCCESS;
-	kald_message_begin(&r.out, KALD_SHARE_OVER, 0, KALD_OK);
-	r.out.body.share.at = *at;
-	post();
+	share_forget(at);
 	return RI_ERR_RESOURCES;
 }
 
@@ -768,11 +759,8 @@ remote_share_over(struct ri_share *share)
 	pthread_mutex_lock(&lock);
 	link = kal_sharing_find(&r.claims.sharings, share);
 	if (*link != NULL) {
-		kald_message_begin(&r.out, KALD_SHARE_OVER, 0, KALD_OK);
-		r.out.body.share.at = (*link)->at;
+		share_forget(&(*link)->at);
 		kal_sharing_free(link);
-		if (r.state == REMOTE_JOINED)
-			post();
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -992,8 +980,7 @@ kal_remote_close(const char *adapter)
 		kal_claims_name(&r.claims, adapter, false);
 		kald_message_begin(&r.out, KALD_CLOSE, 0, KALD_OK);
 		(void)snprintf(r.out.body.name.name, KALD_NAME, "%s", adapter);
-		if (r.state == REMOTE_JOINED)
-			post();
+		post_end();
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -9,9 +9,20 @@
 
 #include "kal_remote_wire.h"
 
+static void
+ending_free(struct kal_claims *claims)
+{
+	struct kal_ending *one = claims->endings;
+
+	claims->endings = one->next;
+	free(one);
+}
+
 void
 kal_claims_again(struct kal_claims *claims)
 {
+	while (claims->endings != NULL)
+		ending_free(claims);
 	memset(claims->claimed, 0, sizeof(claims->claimed));
 	for (struct kal_listening *one = claims->listening; one != NULL; one = one->next)
 		one->claimed = false;
@@ -24,6 +35,34 @@ kal_claims_answered(struct kal_claims *claims, uint32_t id)
 {
 	for (struct kal_sharing *one = claims->sharings; one != NULL; one = one->next)
 		kal_sharing_answered(one, id);
+}
+
+bool
+kal_claims_end(struct kal_claims *claims, const struct kald_message *message)
+{
+	size_t length = sizeof(message->head) + kald_body_size(message->head.number, KALD_OK);
+	struct kal_ending *one = malloc(sizeof(*one) + length), **last = &claims->endings;
+
+	if (one == NULL)
+		return false;
+	*one = (struct kal_ending){.length = length};
+	memcpy(one->octets, message, length);
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = one;
+	return true;
+}
+
+static bool
+endings_post(struct kal_claims *claims, const struct kal_fd *fd, struct kald_message *message)
+{
+	while (claims->endings != NULL) {
+		memcpy(message, claims->endings->octets, claims->endings->length);
+		if (kal_remote_send(fd, message) != 0)
+			return false;
+		ending_free(claims);
+	}
+	return true;
 }
 
 static bool
@@ -63,7 +102,7 @@ bool
 kal_claims_post(struct kal_claims *claims, const struct kal_fd *fd, struct kald_message *message,
 		uint32_t *last_id)
 {
-	if (!names_post(claims, fd, message, last_id))
+	if (!endings_post(claims, fd, message) || !names_post(claims, fd, message, last_id))
 		return false;
 	/* Before the many listeners: a slot is kept for a while only. */
 	for (struct kal_sharing *one = claims->sharings; one != NULL; one = one->next)
@@ -115,6 +154,8 @@ kal_claims_listen_over(struct kal_claims *claims, const struct kald_addr *at)
 void
 kal_claims_free(struct kal_claims *claims)
 {
+	while (claims->endings != NULL)
+		ending_free(claims);
 	memset(claims->names, 0, sizeof(claims->names));
 	while (claims->listening != NULL) {
 		struct kal_listening *one = claims->listening;

@@ -20,20 +20,30 @@ struct kal_listening {
 	bool claimed;
 };
 
+/* A message that says that something has ended, while the socket takes nothing. */
+struct kal_ending {
+	struct kal_ending *next;
+	size_t length;
+	uint8_t octets[]; /* of a struct kald_message */
+};
+
 struct kal_claims {
 	char names[KAL_NAMES_MAX][KALD_NAME]; /* open adapters; "" is a free place */
 	bool claimed[KAL_NAMES_MAX];
 	struct kal_listening *listening;
 	struct kal_sharing *sharings;
+	struct kal_ending *endings; /* oldest first */
 };
 
-/* The daemon knows nothing. */
+/* The daemon knows nothing, nor of what has ended. */
 void kal_claims_again(struct kal_claims *claims);
 /* The daemon has answered a request, so it has read everything that was posted before. */
 void kal_claims_answered(struct kal_claims *claims, uint32_t id);
 /* Post what is not claimed; `message` is overwritten. False: not all of it could be posted now. */
 bool kal_claims_post(struct kal_claims *claims, const struct kal_fd *fd,
 		     struct kald_message *message, uint32_t *last_id);
+/* Post that message before what is asked or claimed later; an ending of nothing does no harm. False: no memory. */
+bool kal_claims_end(struct kal_claims *claims, const struct kald_message *message);
 /* An adapter was opened, or closed. */
 void kal_claims_name(struct kal_claims *claims, const char *adapter, bool open);
 /* Without memory for it the daemon does not know of it after a restart. */

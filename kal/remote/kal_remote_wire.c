@@ -4,6 +4,7 @@
 #include "kal_remote_wire.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,4 +132,22 @@ kal_remote_receive(const struct kal_fd *fd, struct kald_message *message,
 		return -1;
 	}
 	return 1;
+}
+
+void
+kal_remote_addr_of(const struct sockaddr_storage *sa, struct kald_addr *addr)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->family = sa->ss_family;
+	if (sa->ss_family == AF_INET) {
+		addr->port = ntohs(in->sin_port);
+		memcpy(addr->octets, &in->sin_addr, sizeof(in->sin_addr));
+	} else {
+		addr->port = ntohs(in6->sin6_port);
+		addr->scope = in6->sin6_scope_id;
+		memcpy(addr->octets, &in6->sin6_addr, sizeof(in6->sin6_addr));
+	}
 }

@@ -5,6 +5,8 @@
 #ifndef KAL_REMOTE_WIRE_H
 #define KAL_REMOTE_WIRE_H
 
+#include <sys/socket.h>
+
 #include "kal_fds.h"
 #include "kald_wire.h"
 
@@ -28,5 +30,7 @@ int kal_remote_send_with(const struct kal_fd *fd, const struct kald_message *mes
 int kal_remote_receive(const struct kal_fd *fd, struct kald_message *message,
 		       struct kal_fd got[KALD_SHARE_FDS]);
 void kal_remote_close_all(struct kal_fd got[KALD_SHARE_FDS]);
+/* An address of IPv4 or IPv6, as messages have it. */
+void kal_remote_addr_of(const struct sockaddr_storage *sa, struct kald_addr *addr);
 
 #endif /* KAL_REMOTE_WIRE_H */

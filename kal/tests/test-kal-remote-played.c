@@ -613,6 +613,53 @@ test_services_over(void)
 	ri_close(share.fd);
 }
 
+static void
+hears(bool hears_again)
+{
+	pthread_mutex_lock(&d.lock);
+	d.deaf = !hears_again;
+	pthread_mutex_unlock(&d.lock);
+}
+
+/* What has ended while the daemon reads nothing, and the socket is full, is said when it reads again. */
+static void
+test_ends_later(void)
+{
+	struct sockaddr_storage sa = {.ss_family = AF_INET};
+	struct ri_share share = address();
+	struct kal_fd fd = {0};
+	struct fixture f RI_AT_END(end);
+	unsigned closes;
+
+	begin(&f);
+	const struct ri_host *host = kal_host_here();
+
+	((struct sockaddr_in *)&sa)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (unsigned life = 0; life < 3; life++) {
+		g_assert_cmpint(host->share(host->self, &share), ==, RI_SUCCESS);
+		g_assert_cmpint(kal_sock_source()->listen(&fd, &sa, sizeof(struct sockaddr_in)), ==,
+				0);
+		g_assert_cmpint(kal_remote_open("other"), ==, RI_SUCCESS);
+		closes = (unsigned)now_of(&d.came[KALD_CLOSE], false);
+		hears(false);
+		/* More than a socket takes. */
+		for (unsigned i = 0; i < 3000; i++)
+			kal_remote_close("more");
+		kal_sock_source()->listen_over(&fd);
+		host->share_over(host->self, &share);
+		kal_remote_close("other");
+		hears(true);
+		becomes(&d.came[KALD_LISTEN_OVER], life + 1);
+		becomes(&d.came[KALD_SHARE_OVER], life + 1);
+		becomes(&d.came[KALD_CLOSE], closes + 3001);
+		ri_close(share.fd);
+		kal_fd_close(&fd);
+	}
+	has_read();
+	g_assert_cmpuint(now_of(&d.came[KALD_CLOSE], false), ==, closes + 3001);
+	g_assert_cmpuint(now_of(&d.joined, false), ==, 1);
+}
+
 /* --- too late ----------------------------------------------------------------------------------- */
 
 /* A call that got no answer in time has failed, so what the daemon may grant yet is given back. */
@@ -669,5 +716,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/played/outages", test_outages);
 	g_test_add_func("/kal/remote/played/shares", test_shares);
 	g_test_add_func("/kal/remote/played/services-over", test_services_over);
+	g_test_add_func("/kal/remote/played/ends-later", test_ends_later);
 	return g_test_run();
 }

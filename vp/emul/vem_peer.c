@@ -23,7 +23,6 @@
 #include "vem_ud.h"
 #include "vsw_spans.h"
 
-#define LAST_LOOK UINT64_C(10000000) /* ns */
 /* ns for which an unreliable message waits until its partner is found; on a busy host that takes longer than 100 ms */
 #define LOOKING    UINT64_C(1000000000)
 #define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
@@ -125,15 +124,48 @@ is_over(struct vem_qp *qp, _Atomic uint64_t *time)
 	       atomic_compare_exchange_strong(time, &until, VEM_RNR_LATE);
 }
 
+/* Between processes: the partner was not found in time. True: its process is asked, and the request waits on. */
+static bool
+partner_asked(struct vem_qp *qp, uint64_t until)
+{
+	const struct ri_host *host = qp->rnic->host;
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	uint64_t again;
+	bool asked;
+
+	if (!fabric->between || qp->init.type == RI_QP_UC || atomic_load(&qp->open))
+		return false;
+	pthread_mutex_lock(&fabric->lock);
+	asked = vem_remote_ask(qp);
+	pthread_mutex_unlock(&fabric->lock);
+	again = host->now(host->self) + patience_of(&qp->far);
+	if (asked && atomic_compare_exchange_strong(&qp->lost_until, &until, again))
+		host->timer_start(host->self, &qp->lost_timer, again);
+	return asked;
+}
+
 /* On the service thread: the sender has tried often enough. */
 void
 vem_peer_lost_fire(void *arg)
 {
 	struct vem_qp *qp = arg;
-	bool lost = is_over(qp, &qp->lost_until);
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = atomic_load(&qp->lost_until);
+	bool late = until > VEM_RNR_LATE && host->now(host->self) >= until;
+	bool lost = late && !partner_asked(qp, until) && is_over(qp, &qp->lost_until);
 
 	if (is_over(qp, &qp->tries_until) || lost)
 		vem_sq_run(qp);
+}
+
+void
+vem_peer_not_found(struct vem_qp *qp)
+{
+	uint64_t until = atomic_load(&qp->lost_until);
+
+	if (until > VEM_RNR_LATE && until != RI_NEVER &&
+	    atomic_compare_exchange_strong(&qp->lost_until, &until, VEM_RNR_LATE))
+		vem_run_soon(qp);
 }
 
 void
@@ -146,16 +178,6 @@ vem_peer_watch(struct vem_qp *qp)
 	atomic_store(&qp->tries_until, until);
 	if (until != RI_NEVER)
 		host->timer_start(host->self, &qp->lost_timer, until);
-}
-
-void
-vem_peer_watch_again(struct vem_qp *qp)
-{
-	const struct ri_host *host = qp->rnic->host;
-	uint64_t until = host->now(host->self) + LAST_LOOK;
-
-	atomic_store(&qp->tries_until, until);
-	host->timer_start(host->self, &qp->lost_timer, until);
 }
 
 /* --- running ------------------------------------------------------------------------------ */

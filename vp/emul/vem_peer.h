@@ -17,8 +17,8 @@ uint64_t vem_peer_rnr_wait(uint8_t retries, uint8_t code);
 uint8_t vem_peer_rnr_code(uint64_t wait);
 /* Requests wait for answers of another process: vem_qp::tries_until ends their tries. */
 void vem_peer_watch(struct vem_qp *qp);
-/* It is over, but for what has come and is not read yet: once more, for a moment. */
-void vem_peer_watch_again(struct vem_qp *qp);
+/* The process of the partner has answered that it has none for this queue pair: the time for tries, which was over, ends. */
+void vem_peer_not_found(struct vem_qp *qp);
 /* A message has come. */
 void vem_peer_heard(struct vem_qp *qp);
 /* The queue pair with that number, or NULL. With the fabric's lock. */

@@ -167,6 +167,17 @@ test_absent_members(void)
 	OK(ibv_dealloc_pd(ex.pd));
 }
 
+/* What is left of a bench whose context is closed. */
+static void
+bench_rest(struct bench *bench)
+{
+	OK(ibv_dereg_mr(bench->mr));
+	OK(ibv_destroy_cq(bench->cq));
+	OK(ibv_destroy_comp_channel(bench->channel));
+	OK(ibv_dealloc_pd(bench->pd));
+	g_free(bench->memory);
+}
+
 /* The queue pairs of a context that is closed end, and no others. */
 static void
 test_close_ends(void)
@@ -188,11 +199,37 @@ test_close_ends(void)
 	g_assert_cmpint(bench_state(other), ==, IBV_QPS_RTS);
 	g_assert_cmpint(bench_state(b), ==, IBV_QPS_RTS);
 	OK(ibv_destroy_qp(a));
-	OK(ibv_dereg_mr(one.mr));
-	OK(ibv_destroy_cq(one.cq));
-	OK(ibv_destroy_comp_channel(one.channel));
-	OK(ibv_dealloc_pd(one.pd));
-	g_free(one.memory);
+	bench_rest(&one);
+}
+
+/* More queue pairs than one look at a row of the table takes, all with numbers of that row. */
+static void
+test_close_row(void)
+{
+	enum {
+		MANY = 70
+	};
+	struct ibv_qp *kept[MANY];
+	unsigned count = 0;
+	struct bench one;
+
+	bench_open(&one);
+	while (count < MANY) {
+		struct ibv_qp *qp = bench_qp(&one, IBV_QPT_RC);
+
+		if (count != 0 && (qp->qp_num - kept[0]->qp_num) % DOOR_QP_ROWS != 0)
+			OK(ibv_destroy_qp(qp));
+		else
+			kept[count++] = qp;
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		bench_raise(kept[i], kept[i], IBV_QPS_RTS);
+	OK(ibv_close_device(one.context));
+	for (unsigned i = 0; i < MANY; i++) {
+		UNTIL(bench_state(kept[i]) == IBV_QPS_ERR);
+		OK(ibv_destroy_qp(kept[i]));
+	}
+	bench_rest(&one);
 }
 
 static void
@@ -934,6 +971,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/gaps/reset-two-queues", test_reset_two_queues);
 	g_test_add_func("/door/gaps/absent-members", test_absent_members);
 	g_test_add_func("/door/gaps/close-ends", test_close_ends);
+	g_test_add_func("/door/gaps/close-row", test_close_row);
 	g_test_add_func("/door/gaps/foreign-srq", test_foreign_srq);
 	g_test_add_func("/door/gaps/no-data", test_no_data);
 	g_test_add_func("/door/gaps/bind", test_bind);

@@ -211,6 +211,13 @@ put32(uint8_t *at, uint32_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
+#define REQ      0x10
+#define REJ      0x12
+#define REP      0x13
+#define DREQ     0x15
+#define SIDR_REQ 0x17
+#define SIDR_REP 0x18
+
 static int
 where_mad(const struct member *member, const struct kald_addr *at, uint16_t attribute, uint32_t own,
 	  uint32_t peer, uint32_t number)
@@ -222,15 +229,9 @@ where_mad(const struct member *member, const struct kald_addr *at, uint16_t attr
 	put32(packet + 44, own);
 	put32(packet + 48, peer);
 	put32(packet + 52, 0x00000001); /* the upper half of a service */
-	put32(packet + 56, number);
+	put32(packet + (attribute == REJ ? 68 : 56), number);
 	return where(member, at, packet, sizeof(packet));
 }
-
-#define REQ      0x10
-#define REP      0x13
-#define DREQ     0x15
-#define SIDR_REQ 0x17
-#define SIDR_REP 0x18
 
 static void
 test_steering(void)
@@ -261,6 +262,14 @@ test_steering(void)
 		g_assert_cmpint(where_mad(&members[0], &at, request, ~0u, ~0u, 1), ==,
 				members[0].slot);
 	}
+	/* Who withdraws a request that was not answered knows no id of the other side. */
+	g_assert_cmpint(where_mad(&members[0], &at, REJ, 9u << 26, 0, 0x01061234), ==,
+			members[1].slot);
+	g_assert_cmpint(where_mad(&members[0], &at, REJ, 9u << 26, 0, 0xfffffff0), ==,
+			members[2].slot);
+	g_assert_cmpint(where_mad(&members[0], &at, REJ, 9u << 26, 0, 0), ==, members[0].slot);
+	g_assert_cmpint(where_mad(&members[0], &at, REJ, 0, 5, 0x01061234), ==, 0);
+	g_assert_cmpint(where_mad(&members[0], &at, REJ, 0, 33u << 26 | 4, 0x01061234), ==, 33);
 	g_assert_cmpint(where_mad(&members[0], &at, REP, 0, 33u << 26 | 4, 0), ==, 33);
 	g_assert_cmpint(where_mad(&members[0], &at, DREQ, 0, 63u << 26 | 4, 0), ==, 63);
 	g_assert_cmpint(where_mad(&members[0], &at, SIDR_REP, 17u << 26, 3u << 26, 0), ==, 17);

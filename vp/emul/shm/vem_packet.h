@@ -12,7 +12,7 @@
 #include "rnicpi_event.h"
 
 #define VEM_PACKET_MAGIC \
-	0x336d6873u /* "shm3": both sides have the same packets, rings and entries */
+	0x346d6873u /* "shm4": both sides have the same packets, rings and entries */
 #define VEM_PACKET_FDS 2
 
 enum vem_packet_kind {
@@ -26,6 +26,8 @@ enum vem_packet_kind {
 	VEM_PACKET_JOIN,
 	VEM_PACKET_JOINED,
 	VEM_PACKET_OPEN,
+	VEM_PACKET_ASK,
+	VEM_PACKET_ASKED,
 	VEM_PACKET_QUERY, /* datagram services, InfiniBand's SIDR; see vem_remote_query.c */
 	VEM_PACKET_ANSWER,
 	VEM_PACKET_QUERY_END,

@@ -16,6 +16,9 @@
  *     READY     go on
  *     REFUSED   that request is refused, with this status (InfiniBand; on iWARP a Terminate comes as a packet)
  *     DATA      octets of a Read, or the result of an atomic
+ *     PROBED    the process has read all that was in front of a PROBE, and owes no answer to it. A PROBE for a connection that owes
+ *               one, or whose queue pair a thread works on, is not answered; it comes again. So a process that lives is silent only
+ *               if it wants to be, however long it has had no processor
  *
  * A DATAGRAM has no connection and no answer; vem_remote_ud.c.
  *
@@ -43,7 +46,9 @@ enum vem_wire_kind {
 	VEM_WIRE_READY,
 	VEM_WIRE_REFUSED,
 	VEM_WIRE_DATA,
-	VEM_WIRE_DATAGRAM
+	VEM_WIRE_DATAGRAM,
+	VEM_WIRE_PROBE,
+	VEM_WIRE_PROBED
 };
 
 /* The header of an entry. */
@@ -54,9 +59,10 @@ struct vem_wire {
 	uint8_t acks;     /* SEND, WRITE, READ: `acked` is there */
 	uint32_t to; /* the connection, in the numbers of the reader; DATAGRAM: the queue pair */
 	uint32_t to_life;
-	uint32_t number; /* of the request; DATAGRAM: of the queue pair that sends */
-	uint32_t flags;  /* RI_WR_* */
-	uint32_t extra;
+	uint32_t
+		number; /* of the request; DATAGRAM: of the queue pair that sends; PROBE: of itself */
+	uint32_t flags;  /* RI_WR_*; PROBE: the connection, in the numbers of the writer ... */
+	uint32_t extra;  /* ... and its life */
 	uint32_t length; /* of the message */
 	uint32_t at;     /* where the octets of this entry are in it */
 	uint64_t addr;
@@ -116,6 +122,7 @@ struct vem_remote {
 	atomic_bool gone;      /* by attributes: its process has ended */
 	uint8_t tries;         /* by attributes: links that have ended before it was joined */
 	uint32_t knock; /* by attributes: the life of the side that knocks; 0: it has not knocked */
+	uint32_t ask;   /* by attributes, until it is joined: the number of the last ASK */
 	uint8_t far_rnr; /* likewise: the code for how long it is waited for its receives */
 	bool asked;      /* the active side: REQUEST was sent */
 	bool withdrawn;  /* the active side has given up, before it was accepted */
@@ -136,10 +143,9 @@ struct vem_remote {
 	bool in_turn;    /* it is run by the owner of vem_shm::rx */
 	uint32_t
 		watched; /* by attributes: requests that were completed when vem_qp::tries_until was set */
-	bool sent_then;        /* the oldest of them had been sent then, or told to wait */
-	bool looked;           /* the time is over, and what has come meanwhile is being read */
-	uint64_t written_then; /* lines of the ring that were written then */
-	bool ended;            /* a request has failed: those after it are flushed */
+	bool probing;   /* the peer was asked about the oldest of them ... */
+	uint32_t probe; /* ... by the PROBE of that number */
+	bool ended;     /* a request has failed: those after it are flushed */
 	uint32_t
 		failed; /* enum ri_wc_status with which the request at the cursor fails here; 0: none */
 	struct vsw_lock answer; /* of the placement of answers */
@@ -150,6 +156,7 @@ struct vem_remote {
 	atomic_uint acked;
 	_Atomic uint64_t told; /* WAIT or REFUSED: kind, rnr or status, number; 0: none */
 	atomic_bool ready;
+	atomic_uint probed; /* the PROBE that was answered last */
 
 	/* The responder; role vem_shm::rx. */
 	uint32_t expected; /* the number of the next request */
@@ -210,6 +217,8 @@ void vem_remote_link_down(struct vem_link *link);
 
 /* A queue pair begins to receive: find its partner. */
 void vem_remote_join(struct vem_qp *qp);
+/* It has waited for its partner as long as it tries: ask that one's process. False: there is none. */
+bool vem_remote_ask(struct vem_qp *qp);
 /* A link is up: the same for all that wait for its process. */
 void vem_remote_join_all(struct vem_link *link);
 /* `remote`: the connection that the packet names, or NULL. */

@@ -592,7 +592,7 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 		remote = packet->kind == VEM_PACKET_WITHDRAW
 				 ? remote_of_far(link, packet->from, packet->from_life)
 				 : remote_find(link, packet->to, packet->to_life);
-		if (packet->kind >= VEM_PACKET_KNOCK && packet->kind <= VEM_PACKET_OPEN) {
+		if (packet->kind >= VEM_PACKET_KNOCK && packet->kind <= VEM_PACKET_ASKED) {
 			vem_remote_peer_packet(link, packet, remote);
 			return NULL;
 		}
@@ -638,6 +638,8 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 	case VEM_PACKET_JOIN:
 	case VEM_PACKET_JOINED:
 	case VEM_PACKET_OPEN:
+	case VEM_PACKET_ASK:
+	case VEM_PACKET_ASKED:
 	case VEM_PACKET_QUERY:
 	case VEM_PACKET_ANSWER:
 	case VEM_PACKET_QUERY_END:

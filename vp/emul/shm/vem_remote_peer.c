@@ -20,8 +20,11 @@
  *                               <-    JOINED, which hears from here on
  *     OPEN                      ->    and sends
  *
- * A queue pair whose process has ended is gone: requests to it fail at once. Everything is on the service thread, with the
- * fabric's lock.
+ * Until both have found each other requests wait as long as their sender tries. Then it sends an ASK, whose answer follows all that the
+ * other process has said before: a process that got no processor meanwhile has a partner that was not found yet, and not a lost one.
+ *
+ * A queue pair whose process has ended is gone: requests to it fail when they were tried long enough, and at once if they would be tried
+ * without end. Everything is on the service thread, with the fabric's lock.
  */
 #include <string.h>
 
@@ -68,7 +71,7 @@ say(struct vem_link *link, enum vem_packet_kind kind, const struct vem_qp *qp,
 		.qpn = qp->in.who.qpn,
 		.code = qp->far.qpn,
 		.type = qp->init.type,
-		.message = qp->far.min_rnr_timer};
+		.message = kind == VEM_PACKET_ASK ? remote->ask : qp->far.min_rnr_timer};
 
 	packet.local.family = packet.peer.family = RI_ADDR_GID;
 	memcpy(packet.local.octets, qp->far.target.grh + 8, 16);
@@ -128,13 +131,13 @@ vem_remote_join_all(struct vem_link *link)
 	waiting_each(link, join_one);
 }
 
-/* The queue pair that the packet names, if it waits for the one that the packet comes from. */
+/* The queue pair that the packet names, if it is for the one that the packet comes from. */
 static struct vem_qp *
-partner_of(struct vem_link *link, const struct vem_packet *packet)
+partner_named(struct vem_link *link, const struct vem_packet *packet)
 {
 	struct vem_qp *qp = vem_peer_numbered(link->shm->fabric, packet->code);
 
-	if (qp == NULL || !qp->ready || qp->join == NULL || qp->far.qpn != packet->qpn ||
+	if (qp == NULL || !qp->ready || qp->far.qpn != packet->qpn ||
 	    packet->qpn >> VEM_BLOCK_BITS != link->block || packet->type != qp->init.type)
 		return NULL;
 	/* The way back is the way there. */
@@ -142,6 +145,15 @@ partner_of(struct vem_link *link, const struct vem_packet *packet)
 	    memcmp(packet->peer.octets, qp->far.target.grh + 8, 16) != 0)
 		return NULL;
 	return vem_link_has_block(link) ? qp : NULL;
+}
+
+/* Likewise, if it waits for that one. */
+static struct vem_qp *
+partner_of(struct vem_link *link, const struct vem_packet *packet)
+{
+	struct vem_qp *qp = partner_named(link, packet);
+
+	return qp != NULL && qp->join != NULL ? qp : NULL;
 }
 
 static void
@@ -200,6 +212,51 @@ answer_nobody(struct vem_link *link, const struct vem_packet *packet)
 	vem_link_send(link, &answer);
 }
 
+bool
+vem_remote_ask(struct vem_qp *qp)
+{
+	struct vem_remote *remote = qp->join;
+	struct vem_shm *shm = qp->rnic->fabric->shm;
+	struct vem_link *link = NULL;
+
+	if (qp->ready && remote != NULL && remote->tries < TRIES)
+		link = remote->link != NULL ? remote->link
+					    : vem_link_to_block(shm, far_block(qp), NULL);
+	if (link == NULL)
+		return false;
+	remote->ask = knock_next(shm);
+	if (atomic_load(&link->up))
+		say(link, VEM_PACKET_ASK, qp, remote);
+	return true;
+}
+
+/* A queue pair that is for the one that asks says so itself, perhaps over another link of the two processes. */
+static void
+ask_answer(struct vem_link *link, const struct vem_packet *ask)
+{
+	const struct vem_packet packet = {.magic = VEM_PACKET_MAGIC,
+					  .kind = VEM_PACKET_ASKED,
+					  .message = ask->message,
+					  .qpn = ask->code,
+					  .code = ask->qpn};
+
+	if (partner_named(link, ask) == NULL)
+		vem_link_send(link, &packet);
+}
+
+/* The process of the partner has no queue pair that waits for this one. */
+static void
+ask_answered(struct vem_link *link, const struct vem_packet *packet)
+{
+	struct vem_qp *qp = vem_peer_numbered(link->shm->fabric, packet->code);
+
+	if (qp == NULL || !qp->ready || qp->join == NULL || qp->far.qpn != packet->qpn ||
+	    packet->qpn >> VEM_BLOCK_BITS != link->block || qp->join->ask == 0 ||
+	    qp->join->ask != packet->message || !vem_link_has_block(link))
+		return;
+	vem_peer_not_found(qp);
+}
+
 void
 vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
 		       struct vem_remote *remote)
@@ -214,6 +271,10 @@ vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
 			qp->join->knock = packet->from_life;
 			vem_remote_join(qp);
 		}
+	} else if (packet->kind == VEM_PACKET_ASK) {
+		ask_answer(link, packet);
+	} else if (packet->kind == VEM_PACKET_ASKED) {
+		ask_answered(link, packet);
 	} else if (packet->kind == VEM_PACKET_JOINED && qp == NULL) {
 		answer_nobody(link, packet);
 	} else if (packet->kind == VEM_PACKET_JOINED && qp->join == remote && joins(qp)) {

@@ -714,10 +714,44 @@ told_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire
 	vem_sq_run_in_turn(qp);
 }
 
+/*
+ * The other end asks whether a request was read and its answer written. Without an answer it asks again. A connection that has ended owes
+ * nothing.
+ */
+static void
+probe_arrived(struct vem_link *link, const struct vem_remote *remote, const struct vem_wire *probe)
+{
+	const struct vem_wire answer = {.kind = VEM_WIRE_PROBED,
+					.to = probe->flags,
+					.to_life = probe->extra,
+					.number = probe->number};
+	const struct vem_octets none = {.length = 0};
+	const struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
+	bool lost = false;
+
+	if (qp != NULL && (!remote->far_known || remote->owing || atomic_load(&remote->owe_ready) ||
+			   vsw_role_is_taken(&qp->in.role)))
+		return;
+	(void)vem_link_write(link, &answer, &none, &lost);
+}
+
+/* The connection that an entry names; NULL: it has ended here. */
+static struct vem_remote *
+remote_of(const struct vem_link *link, const struct vem_wire *wire)
+{
+	const struct vem_slot *page =
+		wire->to / VEM_SLOTS < VEM_SLOT_PAGES ? link->pages[wire->to / VEM_SLOTS] : NULL;
+	struct vem_remote *remote =
+		page != NULL ? atomic_load_explicit(&page[wire->to % VEM_SLOTS].remote,
+						    memory_order_acquire)
+			     : NULL;
+
+	return remote != NULL && remote->life == wire->to_life ? remote : NULL;
+}
+
 void
 vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 {
-	const struct vem_slot *page;
 	struct vem_remote *remote;
 	struct vem_wire wire;
 
@@ -726,12 +760,13 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 		vem_remote_ud_entry(link, &wire, entry);
 		return;
 	}
-	page = wire.to / VEM_SLOTS < VEM_SLOT_PAGES ? link->pages[wire.to / VEM_SLOTS] : NULL;
-	if (page == NULL)
+	remote = remote_of(link, &wire);
+	if (wire.kind == VEM_WIRE_PROBE) {
+		probe_arrived(link, remote, &wire);
 		return;
-	remote = atomic_load_explicit(&page[wire.to % VEM_SLOTS].remote, memory_order_acquire);
-	if (remote == NULL || remote->life != wire.to_life)
-		return; /* it has ended here */
+	}
+	if (remote == NULL)
+		return;
 
 	struct vem_qp *qp = atomic_load_explicit(&remote->qp, memory_order_acquire);
 
@@ -766,7 +801,12 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 	case VEM_WIRE_DATA:
 		data_arrived(remote, qp, &wire, entry);
 		break;
+	case VEM_WIRE_PROBED:
+		atomic_store(&remote->probed, wire.number);
+		vem_sq_run_in_turn(qp);
+		break;
 	case VEM_WIRE_DATAGRAM:
+	case VEM_WIRE_PROBE:
 	default:
 		vem_link_break(link, "an entry is of an unknown kind");
 		break;

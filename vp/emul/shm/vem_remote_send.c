@@ -566,7 +566,7 @@ window_collect(struct vem_qp *qp, struct vem_remote *remote, bool captured)
 		return true;
 	if (atomic_load_explicit(&remote->ready, memory_order_acquire) &&
 	    atomic_exchange(&remote->ready, false))
-		remote->stalled = false;
+		remote->stalled = remote->probing = false; /* a probe was about the try before */
 	if (remote->stalled && atomic_load(&qp->rnr_until) == VEM_RNR_LATE) {
 		/* On a connection by attributes only this end fails; the peer is not notified, and goes on. */
 		if (atomic_load(&qp->by_peer))
@@ -629,54 +629,67 @@ queue_take(struct vem_qp *qp, struct vem_remote *remote)
 static void
 watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
 {
-	struct vem_link *link = remote->link;
-
 	remote->watched = done;
-	remote->looked = false;
-	remote->sent_then = remote->cursor != done || remote->stalled;
-	vsw_lock(&link->out_lock);
-	remote->written_then = link->out.written;
-	vsw_unlock(&link->out_lock);
+	remote->probing = false;
 	vem_peer_watch(qp);
 }
 
 /*
- * The time is over. Does the oldest request still wait for room, or to be read by a process that is slow? Then it is not lost; an
- * adapter would have read it. If it is lost, the reader has said, or says from now on, that it has read it.
+ * The time is over: ask the process of the peer whether it has read the oldest request and has answered what it had to. If it has no
+ * processor, or its thread that reads has none, it answers when it gets one; its end is another event. What has not been sent waits for
+ * room, so it is not lost.
  */
-static bool
-is_on_its_way(struct vem_remote *remote)
+static void
+probe_send(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
 {
-	struct vem_link *link = remote->link;
+	const struct vem_wire wire = {.kind = VEM_WIRE_PROBE,
+				      .to = remote->far_slot,
+				      .to_life = remote->far_life,
+				      .number = remote->probe + 1,
+				      .flags = remote->slot,
+				      .extra = remote->life};
+	bool lost = false;
 
-	if (!remote->sent_then)
-		return true;
-	vsw_lock(&link->out_lock);
-	(void)vem_ring_want_room(&link->out, 0);
-	bool unread = atomic_load(&link->out.page->read) < remote->written_then;
-	vsw_unlock(&link->out_lock);
-	return unread;
+	if ((remote->cursor != done || remote->stalled) &&
+	    vem_remote_write(remote, &wire, NULL, 0, 0, &lost)) {
+		remote->probe++;
+		remote->probing = true;
+	}
+	vem_peer_watch(qp);
 }
 
-/* By attributes: requests are not tried without end. True: one has failed. */
+/* Is there something in what the peer has reported that window_collect has not handled? It precedes the answer to a probe. */
+static bool
+is_answered_meanwhile(const struct vem_remote *remote, uint32_t done)
+{
+	uint64_t told = atomic_load(&remote->told);
+
+	return atomic_load(&remote->ready) || told >> 48 == VEM_WIRE_WAIT ||
+	       (told != 0 && (uint32_t)told == done) ||
+	       (remote->cursor != done && head_is_answered(remote, done));
+}
+
+/*
+ * By attributes: requests are not tried without end. True: one has failed, or there is more to do. A peer whose process has ended is
+ * silent, as over a wire: what this end has sent and the peer has acknowledged can be taken from the completion queue long before the
+ * first failure is there. But requests that are tried without end fail at once, since no try can be answered any more.
+ */
 static bool
 window_watch(struct vem_qp *qp, struct vem_remote *remote)
 {
 	uint32_t done = atomic_load_explicit(&remote->done, memory_order_relaxed);
 	uint64_t until = atomic_load(&qp->tries_until);
-	bool none = done == remote->begun, gone = atomic_load(&remote->gone);
-	bool idle = none || atomic_load(&qp->rnr_until) != 0;
-	bool lost = !idle && until == VEM_RNR_LATE && remote->watched == done &&
-		    qp->init.type == RI_QP_RC && !is_on_its_way(remote);
+	bool gone = atomic_load(&remote->gone), none = done == remote->begun;
+	bool idle = none || (!gone && atomic_load(&qp->rnr_until) != 0);
+	bool probed = remote->probing && atomic_load(&remote->probed) == remote->probe;
+	bool same = remote->watched == done && qp->init.type == RI_QP_RC;
+	bool late = same && until == VEM_RNR_LATE;
 
-	if (lost && !gone && !remote->looked) {
-		/* The answer may be in the ring, of a process that was stopped or has not polled: read that first. */
-		remote->looked = true;
-		vsw_leader_request_run(&remote->link->shm->leader);
-		vem_peer_watch_again(qp);
-		return false;
-	}
-	if (lost || (gone && !none && qp->init.type == RI_QP_RC)) {
+	if (idle)
+		remote->probing = false;
+	else if (gone ? late || qp->far.timeout == 0 : same && probed) {
+		if (!gone && is_answered_meanwhile(remote, done))
+			return true;
 		head_fail(qp, remote, RI_WC_TRANSPORT);
 		return true;
 	}
@@ -684,6 +697,8 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 		return false;
 	if (idle)
 		atomic_store(&qp->tries_until, 0);
+	else if (late)
+		probe_send(qp, remote, done);
 	else
 		watch_begin(qp, remote, done);
 	return false;

@@ -530,6 +530,38 @@ test_unread(void)
 	end_free(&p.b);
 }
 
+/* A thread of the peer that works on its queue pair gets no processor for longer than this end tries: the peer lives, so nothing is lost. */
+static void
+test_slow(void)
+{
+	struct two t RI_AT_END(two_free) = two_new();
+	struct pair p = pair_of(&t, RI_QP_RC);
+	struct chunk *ca = p.na == t.node[0] ? &t.ca : &t.cb, *cb = ca == &t.ca ? &t.cb : &t.ca;
+	struct vem_qp *qp = end_qp(p.b);
+
+	p.to_b.timeout = 14; /* 67 ms, twice */
+	p.to_b.retry_count = 1;
+	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+	sends_soon(&p);
+	g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
+	for (uint64_t i = 0; i < 2; i++) {
+		g_assert_cmpint(end_recv(p.b, i, cb, 0, 64), ==, RI_SUCCESS);
+		while (!vsw_role_take(&qp->in.role))
+			g_usleep(500);
+		g_assert_cmpint(end_send(p.a, i, ca, 0, 64), ==, RI_SUCCESS);
+		g_usleep(400000);
+		poll_none(p.a->uscq);
+		vem_rx_leave(qp);
+		poll_wait(p.a->uscq, i, RI_WC_SUCCESS);
+		poll_wait(p.b->urcq, i, RI_WC_SUCCESS);
+		rests(p.a);
+	}
+	end_free(&p.a);
+	end_free(&p.b);
+}
+
 static void
 post_to(struct end *from, uint64_t id, const struct chunk *c, uint32_t way, uint32_t qpn)
 {
@@ -819,6 +851,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-accounts/given-up", test_given_up);
 	g_test_add_func("/emul/shm-accounts/patience", test_patience);
 	g_test_add_func("/emul/shm-accounts/unread", test_unread);
+	g_test_add_func("/emul/shm-accounts/slow", test_slow);
 	g_test_add_func("/emul/shm-accounts/dropped", test_dropped);
 	g_test_add_func("/emul/shm-accounts/dials", test_dials);
 	g_test_add_func("/emul/shm-accounts/undialed", test_undialed);

@@ -222,6 +222,28 @@ test_lost(gconstpointer swap)
 	}
 }
 
+/* The process of the partner gets no processor for longer than the sender tries: the partner is found when it does, and nothing is lost. */
+static void
+test_found_late(gconstpointer swap)
+{
+	struct pair p RI_AT_END(two_close);
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	p.to_b.timeout = 13; /* 34 ms, four times */
+	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+	pthread_mutex_lock(&p.nb->rnic->fabric->lock);
+	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(p.b, 1, &p.mb, 0, 100), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 100), ==, RI_SUCCESS);
+	g_usleep(600000);
+	poll_none(p.a->uscq);
+	pthread_mutex_unlock(&p.nb->rnic->fabric->lock);
+	poll_wait(p.a->uscq, 1, RI_WC_SUCCESS);
+	poll_wait(p.b->urcq, 1, RI_WC_SUCCESS);
+	node_async(p.nb, RI_EVENT_QP_COMM_EST, p.b);
+}
+
 /* No receive: it is waited as long as both say; the peer goes on. */
 static void
 test_rnr(gconstpointer swap)
@@ -606,6 +628,33 @@ test_killed(gconstpointer arg)
 	vth_free(&vth);
 }
 
+/* Its partner's requests are tried as long as that one has said: what it has earned before can be seen before one of them fails. */
+static void
+test_killed_in_time(void)
+{
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *node RI_AT_END(node_free) = node_new(vth, true, "shm:ib");
+	struct end *end RI_AT_END(end_free) = end_of_type(node, RI_QP_RC);
+	struct chunk c RI_AT_END(chunk_free) = chunk_new(node, 4096, ALL_RW);
+	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
+	struct child child = child_begin(qpn_of(end));
+
+	to.qpn = child.qpn;
+	to.timeout = 17; /* 537 ms, four times */
+	to.retry_count = 3;
+	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(end, &to), ==, RI_SUCCESS);
+	for (gint64 until = node_deadline(); atomic_load(&end_qp(end)->remote) == NULL;
+	     g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	gint64 start = g_get_monotonic_time();
+	g_assert_cmpint(end_send(end, 1, &c, 0, 0), ==, RI_SUCCESS);
+	child_kill(&child);
+	poll_wait(end->uscq, 1, RI_WC_TRANSPORT);
+	g_assert_cmpint(g_get_monotonic_time() - start, >=, 2147000);
+	node_async(node, RI_EVENT_QP_WR_ERROR, end);
+}
+
 /* Its link with the first end, and what it could send as soon as that waits for its partner. */
 static void
 liar_speaks(const struct pair *p, pid_t pid)
@@ -761,6 +810,7 @@ main(int argc, char **argv)
 	add("order", test_order);
 	add("left", test_left);
 	add("lost", test_lost);
+	add("found-late", test_found_late);
 	add("rnr", test_rnr);
 	add("again", test_again);
 	add("in-turn", test_in_turn);
@@ -774,6 +824,7 @@ main(int argc, char **argv)
 			     test_killed);
 	g_test_add_data_func("/emul/shm-peer/killed-knocked", GUINT_TO_POINTER(HAS_KNOCKED),
 			     test_killed);
+	g_test_add_func("/emul/shm-peer/killed-in-time", test_killed_in_time);
 	int failed = g_test_run();
 	return vem_runtime_end(runtime) ? failed : 1;
 }

@@ -191,6 +191,8 @@ vrc_compose_rej(struct vrc_conn *conn, uint16_t reason, const struct vrc_input *
 		mad.rej.about = VRC_ABOUT_OTHER;
 		mad.rej.info_len = sizeof(conn->cm->config.guid);
 		wire_store_be64(mad.rej.info, conn->cm->config.guid);
+		/* Behind what the length says: the request's service, by which a shared address finds its process (kald_steer.c). */
+		wire_store_be64(mad.rej.info + sizeof(conn->cm->config.guid), conn->service_id);
 	} else if (reason == VRC_REJ_BAD_GID) {
 		mad.rej.info_len = VRC_GID_SIZE;
 		vrc_gid_of_addr(&conn->path.local, mad.rej.info);

@@ -17,15 +17,22 @@
 #define SLOTS 13u
 #define WORDS (SLOTS - 1) /* that are read */
 
-/* A device that takes long for an object, or is far away, goes around as often as there is time for. */
+/*
+ * A device that takes long for an object, or is far away, goes past 65,536 only if there is time for that, and the report says what was left
+ * out. But each ring, of at most SLOTS, is taken around, however long that takes.
+ */
 #define ENOUGH (40 * G_USEC_PER_SEC)
+#define LEAST  (32u * SLOTS)
 
 static bool
 goes_on(struct cert *cert, gint64 began, uint64_t done)
 {
-	if (g_get_monotonic_time() < began + ENOUGH)
+	if (done < LEAST || g_get_monotonic_time() < began + ENOUGH)
 		return true;
-	cert_note(cert, "%" G_GUINT64_FORMAT " uses in the time that there is", (guint64)done);
+	cert_note(cert,
+		  "%" G_GUINT64_FORMAT " uses in the time that there is: what happens at the "
+		  "65,536th was not tried",
+		  (guint64)done);
 	return false;
 }
 

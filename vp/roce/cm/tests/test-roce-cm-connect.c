@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cm_sim.h"
+#include "ri_wire.h"
 #include "vrc_ip.h"
 
 #define PORT 7174
@@ -480,10 +481,14 @@ test_disconnect_early(void)
 	sim_run(&sim, sim.now + 10 * SEC);
 	g_assert_nonnull(sim_event(&sim.a, RI_CM_DISCONNECTED, 0));
 	g_assert_nonnull(sim_event(&sim.b, RI_CM_REQUEST_GONE, 0));
-	struct vrc_mad rej;
+	struct vrc_mad rej, req;
 	sim_last_mad(&sim, VRC_REJ, &rej);
 	g_assert_cmpuint(rej.rej.reason, ==, 4);
 	g_assert_cmpuint(rej.rej.info_len, ==, 8);
+	/* By which the kernel finds the listener's process. */
+	sim_last_mad(&sim, VRC_REQ, &req);
+	g_assert_cmpuint(rej.remote_id, ==, 0);
+	g_assert_cmphex(wire_load_be64(rej.rej.info + 8), ==, req.req.service_id);
 	nothing_is_left(&sim);
 }
 
