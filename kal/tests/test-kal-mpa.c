@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * MPA startup frames: the vectors built and read, at every truncation, and the negative ones.
+ * MPA start-up frames: the test vectors are built, and are read truncated at every length; invalid
+ * frames are refused.
  */
 
 #include "kal_mpa.h"
@@ -239,8 +240,9 @@ test_negative(void)
 }
 
 /*
- * A rejecting Reply may lack the words (nothing is negotiated any more): fewer than four octets are what is left of the
- * words, and no private data. R in a Request is ignored.
+ * A Reply that rejects may lack the IRD/ORD words, since nothing is negotiated any more. Then fewer
+ * than four octets of private data are a remainder of the words, not private data. Bit R in a
+ * Request is ignored.
  */
 static void
 test_reject_frames(void)
