@@ -114,7 +114,8 @@ class Dwarf:
 
 
 def described(dwarf):
-    """{'struct ri_x': ['size 16', '0 uint32_t size', ...], ...} for what has one of our names."""
+    """{'struct ri_x': ['size 16', '0 uint32_t size', ...], ...} for the types whose names have one
+    of our prefixes."""
     found = {}
     for entry in dwarf.top:
         name = dwarf.title(entry)

@@ -16,8 +16,8 @@ import sys
 import source_tree
 import spec_paragraphs as spec
 
-# Names and abbreviations of documents that nobody who has this tree can read; spelt so that this file does
-# not find itself.
+# Names and abbreviations of former documents that are not in this tree, so that no reader can look
+# them up. They are spelt so that this file does not match itself.
 OLD_FORMS = re.compile(r'itapi-' r'semantics|iwarp-' r'wire|verbs-' r'semantics|\bR' r'V[- ]?\d|\bV' r'S-\d')
 BRACKETS = re.compile(r'\[(?:%s) \d[^\]]*(?:\](?!\()|$)' % '|'.join(spec.BOOKS))
 LINK = re.compile(r'\[[^]]*\]\([^)]*\)')

@@ -98,7 +98,7 @@ def text_of(record):
 
 
 def tap_cases(text):
-    """(name, 'ok' | 'not ok' | 'skip', reason) of each test line of TAP, if this is TAP at all.
+    """(name, 'ok' | 'not ok' | 'skip', reason) of each test line; nothing if the text is not TAP.
 
     A plan of no tests, "1..0 # SKIP why", is one skipped case without a name.
     """
@@ -120,5 +120,5 @@ def tap_cases(text):
 
 
 def skip_reason(record):
-    """The last thing that a skipped program said."""
+    """The last line that a skipped program printed."""
     return (record.get('stdout', '') + '\n' + record.get('stderr', '')).strip().split('\n')[-1].strip()

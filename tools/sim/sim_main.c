@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-sim: runs the programs of a scenario in one process with virtual time, once for each seed. The seed chooses which thread
- * runs when, so it is the run.
+ * it-sim: runs the programs of a scenario in one process with virtual time, once for each seed. The
+ * seed chooses which thread runs when, so the same seed always gives the same run.
  */
 #include <errno.h>
 #include <locale.h>

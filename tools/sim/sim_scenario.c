@@ -113,8 +113,8 @@ parse_numbers(const char *text, uint64_t *first, uint64_t *last)
 }
 
 /*
- * Take "at message N [of NODE]" or "inside message N [of NODE]" from the end of the line. Without a node it is that of
- * the second word, which the statement is about.
+ * Take "at message N [of NODE]" or "inside message N [of NODE]" from the end of the line. Without
+ * "of NODE" it is a message of the node that the statement is about, which is its second word.
  */
 static bool
 take_message(struct reader *reader, struct sim_when *when, bool *taken, GError **error)

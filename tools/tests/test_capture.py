@@ -3,8 +3,8 @@
 """What it-test puts on the wire over vp/iwarp, judged by tshark (TAP).
 
 The test moves itself into a network namespace of its own, captures its loopback interface, runs
-it-test there as two processes, and lets tshark decode every octet. Called as
-test_capture.py TOOLS; where a machine cannot make a namespace or capture, all is skipped.
+it-test there as two processes, and lets tshark decode every octet. Called as test_capture.py
+TOOLS; where a namespace or a capture cannot be made, all cases are skipped.
 """
 
 import os
@@ -25,7 +25,7 @@ NAMES = {0: 'Write', 1: 'Read Request', 2: 'Read Response', 3: 'Send', 5: 'Send 
 
 
 class Wire:
-    """What tshark says of one run of it-test."""
+    """What tshark decodes of one run of it-test."""
 
     def __init__(self, tools, path):
         capture = tool_nets.Capture(path)
