@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Scripts to cases. The lines of a case are kept as text until its end. Then each combination of the values of its
- * variables, and each role, makes one case of it: the variables are replaced in the text, and the lines are read.
+ * Makes cases from scripts. The lines of a case are kept as text until its end. Then each
+ * combination of its variables' values, and each role, becomes a case of its own: the variables are
+ * replaced in the text, and the lines are parsed.
  */
 
 #include "wire_script.h"

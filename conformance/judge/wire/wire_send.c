@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * FPDUs that the judge sends. A step names the message, and the fields that are not as they should be.
+ * FPDUs that the judge sends. A step names the message, and the fields that deviate from a valid
+ * one.
  */
 
 #include <string.h>
@@ -246,8 +247,8 @@ fpdu_octets(struct wire_run *run, char *const *words, const GByteArray *body, en
 }
 
 /*
- * `place=N`: let the next FPDU begin N octets before a marker. A Write fills the stream up to there; it changes nothing,
- * since it has the octets that are in the region `open` already.
+ * `place=N`: let the next FPDU begin N octets before a marker. A Write fills the stream up to
+ * there. It has no effect, since it contains the octets that are in the region `open` already.
  */
 static gboolean
 place_reach(struct wire_run *run, char *const *words, GError **error)
