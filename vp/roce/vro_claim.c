@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Which addresses a station has, and when it takes their UDP ports. An adapter that is only looked at takes none, so its address stays
- * free for the process that uses it. The loopback has an address for each process; so that the one which the adapter reports is the
- * one which it has, that is taken when the adapter is opened.
+ * The addresses of a station, and when it binds their UDP ports. An adapter that is only queried
+ * binds none, so its address stays free for the process that uses it. The loopback interface has a
+ * different address for each process. That address is bound when the adapter is opened, so that the
+ * adapter reports the address that it will have.
  */
 #include <arpa/inet.h>
 #include <string.h>

@@ -20,8 +20,8 @@
  *                               <-    JOINED, which hears from here on
  *     OPEN                      ->    and sends
  *
- * A queue pair whose process has ended is gone: requests to it fail at once. Everything is on the service thread, with the
- * fabric's lock.
+ * If a process has ended, requests to its queue pairs fail at once. All code here runs on the
+ * service thread, with the fabric's lock.
  */
 #include <string.h>
 
@@ -237,8 +237,10 @@ partner_gone(struct vem_qp *qp, struct vem_remote *remote)
 }
 
 /*
- * The link to the process of a partner that has not been joined yet has ended. Perhaps an earlier life of the partner has, and the process
- * goes on: then its name can be dialed. A process that is about to end can be dialed for a moment, too, and the next link ends.
+ * The link to the process of a partner that was not joined yet has ended. Perhaps only an earlier
+ * use of the partner's number has ended, and the process is still running: then its name can be
+ * dialed again. A process that is about to end can also be dialed for a moment; then the new link
+ * ends, too.
  */
 static void
 partner_lost(struct vem_qp *qp, struct vem_link *old)

@@ -142,10 +142,11 @@ fails(struct vem_remote *remote, enum ri_wc_status status)
 }
 
 /*
- * Wait until the service thread has counted the message that it executes now. Its receive may be complete already, so that what this
- * thread sends is the program's answer to it, and an answer should carry the acknowledgement of its message: then the peer's
- * program sees its Send complete before the answer arrives. Adapters do that, though no standard orders the two. The service
- * thread never waits for this one.
+ * Wait until the service thread has counted the message that it is executing. Its receive may
+ * already be complete, and then the request that this thread sends is the program's answer. An
+ * answer should carry the acknowledgement of its message, so that the peer's program sees its Send
+ * complete before the answer arrives. Adapters behave so, although no standard orders the two. The
+ * service thread never waits for this thread.
  */
 static __attribute__((cold, noinline)) void
 ack_first(const struct vem_qp *qp, struct vem_remote *remote)
@@ -641,8 +642,9 @@ watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
 }
 
 /*
- * The time is over. Does the oldest request still wait for room, or to be read by a process that is slow? Then it is not lost; an
- * adapter would have read it. If it is lost, the reader has said, or says from now on, that it has read it.
+ * At the end of the time-out: does the oldest request still wait for room, or for a slow process to
+ * read it? Then it is not lost, since an adapter would have read it. If it is lost, the reader has
+ * reported, or will report, that it has read it.
  */
 static bool
 is_on_its_way(struct vem_remote *remote)

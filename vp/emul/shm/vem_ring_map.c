@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The memory of a ring: a memfd whose size nobody can change any more. A process that truncated it would make the other one fault
- * at its next access. So the kind, the size and the seals of a memfd that was received are checked before it is mapped.
+ * The memory of a ring: a memfd whose size is sealed. If the other process could truncate it, this
+ * one would fault at its next access. So the kind, the size and the seals of a memfd are checked
+ * when it is received, before it is mapped.
  */
 #include <errno.h>
 #include <linux/magic.h>

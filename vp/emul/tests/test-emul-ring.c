@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The ring between two processes, alone: entries of all lengths over many laps, both sides in threads and in processes; a writer
- * and a reader that lie; descriptors that are no rings.
+ * The ring between two processes, tested alone: entries of all lengths over many laps, with both
+ * sides in threads and in processes; a writer and a reader that store invalid values; descriptors
+ * that are not rings.
  */
 #include <fcntl.h>
 #include <glib.h>

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * RDMA Writes with immediate data, which IT-API does not have, by vp/iwarp alone: it makes its TCP connection, and says the few
- * octets of the MPA start-up itself.
+ * RDMA Writes with immediate data, which IT-API does not have, by vp/iwarp alone: it makes its TCP
+ * connection and sends the octets of the MPA start-up itself.
  *
- *     iwarp-immediate               two ends in this process; what they say is for a capture of the loopback interface
+ *     iwarp-immediate               two ends in this process, whose frames are captured on the loopback interface
  *     iwarp-immediate HOST PORT     a peer that does not know RFC 7306, such as siw; the log must say why it refuses
  *
  * Anything unexpected ends the program with a message.
