@@ -98,8 +98,9 @@ both_ends(void)
 }
 
 /*
- * siw may leave what comes right behind its reply unread: a message that wakes it while its queue pair changes state is
- * acknowledged by TCP, and looked at when another one comes.  So the request is made again each second until siw answers.
+ * siw may leave octets unread that arrive right after its Reply: if a message arrives while its
+ * queue pair changes state, TCP acknowledges it, and siw reads it only when another one arrives. So
+ * the request is repeated each second until siw answers.
  */
 static void
 write_until_refused(struct end *end)
