@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Claims against entries: what an adapter's profile says it can do, its provider must have an entry
- * for. And sense: values outside their range, limits of zero, attributes that contradict each other.
+ * Checks a profile: for each ability that an adapter's profile claims, its provider must have an
+ * entry. Also values must be in their range, limits must not be zero, and attributes must not
+ * contradict each other.
  *
  * One provider may drive adapters of several kinds, so an entry that this adapter does not claim is
- * no fault; the layers above ask the profile and will not call it.
+ * no fault. The layers above read the profile and will not call it.
  */
 
 #include <string.h>

@@ -201,9 +201,11 @@ passed_keep(const char *path, const char *needs)
 }
 
 /*
- * May a provider of the installed folder be of use? If a file beside it has its name with .needs in place of .so, only if
- * the path in its first line exists that is no comment (#). So the provider of devices, and the libraries that it uses, are not
- * loaded on a machine without devices. What is passed over is kept for a later look; if it cannot be, it is of use.
+ * May a provider of the installed folder be useful? If a file with its name and .needs in place of
+ * .so lies beside it, only if the path in that file exists (its first line that is not a comment).
+ * So the provider of devices, and the libraries that it uses, are not loaded on a machine without
+ * devices. A provider that is skipped is remembered for a later check; if there is no memory for
+ * that, it counts as useful.
  */
 static bool
 is_of_use(const struct ri_host *host, const char *path)

@@ -196,8 +196,8 @@ test_leader(void)
 }
 
 /*
- * The same, where the leader's time is up, and where it is cancelled; and one that followed is
- * cancelled.
+ * A follower becomes leader also when the leader's time-out ends, and when the leader is cancelled;
+ * and a follower is cancelled.
  */
 static void
 test_leader_ends(void)
