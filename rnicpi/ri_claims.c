@@ -223,7 +223,7 @@ ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 {
 	if (memchr(attr->name, 0, sizeof(attr->name)) == NULL || attr->name[0] == '\0' ||
 	    memchr(attr->vendor, 0, sizeof(attr->vendor)) == NULL)
-		return claim_refuse(error, loaded, "the profile's name or vendor is no text");
+		return claim_refuse(error, loaded, "the profile's name or vendor is not text");
 	return entries_check(loaded, attr, error) && limits_check(loaded, attr, error) &&
 	       ranges_check(loaded, attr, error) && contradictions_check(loaded, attr, error);
 }

@@ -112,7 +112,7 @@ ri_load_file(const char *path, struct ri_error *error)
 
 	/* The dynamic linker would wait until another process writes to a FIFO. */
 	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-		return load_error(error, path, "is no regular file");
+		return load_error(error, path, "is not a regular file");
 	if (!ri_object_check(path, text, sizeof(text)))
 		return load_error(error, path, text);
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -170,7 +170,7 @@ open_folder_error(struct ri_error *error, const char *folder, int cause)
 		error, ri_errno_is_short(cause) ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
 		"%s: %s", folder,
 		cause == ENOTDIR
-			? "is no folder; ITAPI_PROVIDER_PATH names the folders of providers"
+			? "is not a folder; ITAPI_PROVIDER_PATH names the folders of providers"
 			: ri_errno_text(cause));
 }
 

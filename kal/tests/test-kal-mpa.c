@@ -320,7 +320,7 @@ test_texts(void)
 {
 	found_text(KAL_MPA_REPLY, "MPA ID Rep", 10, "only 10 octets of the Reply came");
 	found_text(KAL_MPA_REPLY, "HTTP/1.1\r\n", 10,
-		   "what the peer sends begins with 'HTTP/1.1..', which is no MPA frame");
+		   "what the peer sends begins with 'HTTP/1.1..', which is not an MPA frame");
 	found_text(KAL_MPA_REPLY, "MPA ID Req Frame", 16,
 		   "a Request came instead of a Reply: both ends initiate");
 	found_text(KAL_MPA_REQUEST, "MPA ID Rep Frame", 16,

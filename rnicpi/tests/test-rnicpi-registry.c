@@ -324,9 +324,9 @@ test_no_file(void)
 	g_assert_cmpint(write(writer, text, sizeof(text)), ==, (ssize_t)sizeof(text));
 	g_assert_false(ri_load_file(fifo, &error));
 	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_LOAD);
-	g_assert_nonnull(strstr(error.text, "is no regular file"));
+	g_assert_nonnull(strstr(error.text, "is not a regular file"));
 	g_assert_false(ri_load_file(place, &error));
-	g_assert_nonnull(strstr(error.text, "is no regular file"));
+	g_assert_nonnull(strstr(error.text, "is not a regular file"));
 	g_assert_cmpint(close(writer), ==, 0);
 	g_assert_cmpint(g_remove(fifo), ==, 0);
 	g_assert_cmpint(g_rmdir(place), ==, 0);

@@ -139,7 +139,7 @@ def a_program_that_dies_says_of_what():
             except RuntimeError as error:
                 same((kind, True), (type(error), wanted in str(error) and 'it-lat' in str(error)))
             else:
-                raise AssertionError(f'{body!r} is no failure')
+                raise AssertionError(f'{body!r} is not a failure')
 
 
 def another_build_runs_the_same():

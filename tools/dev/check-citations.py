@@ -49,7 +49,7 @@ def check_line(where, line, known):
     for match in BRACKETS.finditer(line):
         cited = spec.CITATION.fullmatch(match.group(0))
         if cited is None:
-            yield f'{where}: {match.group(0)!r} is no citation; one number in brackets, on one line'
+            yield f'{where}: {match.group(0)!r} is not a citation; one number in brackets, on one line'
         elif cited.group(1) not in known:
             yield f'{where}: [{cited.group(1)}] is defined nowhere in {spec.FOLDER}'
     for match in spec.RULING.finditer(line):

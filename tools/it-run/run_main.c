@@ -166,10 +166,10 @@ check_options(struct options *options, GError **error)
 
 	for (char **name = options->adapters; name != NULL && *name != NULL; name++)
 		if (**name == '\0' || strpbrk(*name, ", ") != NULL)
-			return tool_fail(
-				error, TOOL_ERROR_USAGE,
-				"'%s' is no name of an adapter; --adapter is given once for each",
-				*name);
+			return tool_fail(error, TOOL_ERROR_USAGE,
+					 "'%s' is not the name of an adapter; --adapter is given "
+					 "once for each",
+					 *name);
 	if (options->faults != NULL && (adapter == NULL || !g_str_has_prefix(adapter, "faulty:")))
 		return tool_fail(error, TOOL_ERROR_USAGE,
 				 "--fault is for an adapter whose name begins with 'faulty:', such "

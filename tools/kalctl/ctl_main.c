@@ -114,7 +114,7 @@ pid_read(const char *text, uint64_t *pid, GError **error)
 
 	if (tool_number(text, 1, INT32_MAX, pid, &trouble))
 		return true;
-	return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no process number", text);
+	return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a process number", text);
 }
 
 static bool
@@ -334,7 +334,7 @@ run_stop(struct ctl *ctl, char **arguments, GError **error)
 	uint64_t number = 0;
 
 	if (by_port && !tool_number(arguments[0] + 1, 1, UINT16_MAX, &number, NULL))
-		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no port", arguments[0]);
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a port", arguments[0]);
 	if (!by_port && !pid_read(arguments[0], &number, error))
 		return false;
 	if (!stop_all(ctl, by_port ? 0 : (uint32_t)number, by_port ? (uint32_t)number : 0, pids,

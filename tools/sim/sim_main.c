@@ -55,7 +55,7 @@ read_seeds(struct options *options, GError **error)
 	if (options->seed != NULL) {
 		if (!read_seed(options->seed, &sweep->first))
 			return tool_fail(error, TOOL_ERROR_USAGE,
-					 "--seed: '%s' is no number below 18446744073709551615",
+					 "--seed: '%s' is not a number below 18446744073709551615",
 					 options->seed);
 		sweep->last = sweep->first;
 		return true;

@@ -604,13 +604,13 @@ read_text(const char *path, GError **error)
 		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s: %s", path, why);
 	} else if (len > TEXT_MAX) {
 		(void)tool_fail(error, TOOL_ERROR_USAGE,
-				"%s is no scenario: it has more than %u octets", path, TEXT_MAX);
+				"%s is not a scenario: it has more than %u octets", path, TEXT_MAX);
 	} else {
 		text[len] = '\0';
 		if (strlen(text) == len)
 			return text;
 		/* Statements behind it would count for nothing. */
-		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s is no text: octet %zu is zero", path,
+		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s is not text: octet %zu is zero", path,
 				strlen(text) + 1);
 	}
 	g_free(text);

@@ -213,7 +213,7 @@ def test_no_interface():
             raise tool_runs.Failed(done.err)
         bare.ip('link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1')
         bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v0').expect(1, 'v0 is a network interface that is down')
-        bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v9').expect(1, 'v9 is no network interface')
+        bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v9').expect(1, 'v9 is not a network interface')
         bare.tool(TOOLS, 'it-info').expect(1, 'iwarp', 'no network interface is up')
 
 

@@ -470,7 +470,7 @@ def versions(bench):
     for name in ('it-info', 'it-ping', 'it-test', 'it-cp'):
         said = run(bench.tools, name, '--version').expect(0)
         if not re.fullmatch(name + r' \(itapi\) \d+\.\d+\.\d+\n', said.out):
-            raise Failed('%r is no version' % said.out)
+            raise Failed('%r is not a version' % said.out)
         helped = run(bench.tools, name, '--help').expect(0)
         if name != 'it-info' and 'default: iwarp' not in helped.out:
             raise Failed('no defaults in: ' + helped.out)

@@ -85,7 +85,7 @@ def no_folder(tools):
         absent = os.path.join(folder.path, 'absent')
         reasons = refused_of(tools, absent + ':' + file)
         need(reasons == [absent + ': No such file or directory',
-                         file + ': is no folder; ITAPI_PROVIDER_PATH names the folders of providers'],
+                         file + ': is not a folder; ITAPI_PROVIDER_PATH names the folders of providers'],
              'instead: %r' % reasons)
 
 

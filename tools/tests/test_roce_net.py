@@ -168,7 +168,7 @@ def test_chosen_address():
                           env={**os.environ, 'ITAPI_ROCE_ADDRESS': text}).expect(0, 'verified')
         for text in ('localhost', '127.0.0', '127.0.0.2 ', '0.0.0.0', '::', '224.0.0.1', '::ffff:127.0.0.2', 'fd91::11%v0'):
             tool_runs.run(TOOLS, 'it-ping', '-C', '3', '-a', 'roce:lo', '--self', env={**os.environ, 'ITAPI_ROCE_ADDRESS': text}).expect(
-                1, 'ITAPI_ROCE_ADDRESS is no address of IPv4 or IPv6, such as 127.0.0.2: "%s"' % text)
+                1, 'ITAPI_ROCE_ADDRESS is not an address of IPv4 or IPv6, such as 127.0.0.2: "%s"' % text)
         tool_runs.run(TOOLS, 'it-ping', '-a', 'roce:lo', '--self', env={**os.environ, 'ITAPI_ROCE_ADDRESS': 'fd91::77'}).expect(
             1, 'UDP port 4791 of [fd91::77] cannot be opened')
 

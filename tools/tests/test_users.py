@@ -88,7 +88,7 @@ def other_folder(adapter, tools):
         run(tools, 'it-info', '-a', adapter, env=environment(folder)).expect(1, 'others than its owner may enter it')
     with runtime_folder() as folder, runtime_folder() as other:
         os.symlink(other, os.path.join(folder, 'itapi'))
-        run(tools, 'it-info', '-a', adapter, env=environment(folder)).expect(1, 'is no folder')
+        run(tools, 'it-info', '-a', adapter, env=environment(folder)).expect(1, 'is not a folder')
 
 
 def strangers_folder(adapter, tools):

@@ -11,7 +11,7 @@
  *
  *   SESSION_SPIN_POLL   poll for session::spin_ns. An event found adds 2 points, none found subtracts
  *                       1. Without points:
- *   SESSION_SPIN_YIELD  give the processor away once, and look once. If that finds nothing, or takes
+ *   SESSION_SPIN_YIELD  yield the processor once, and look once. If that finds nothing, or takes
  *                       longer than polling would:
  *   SESSION_SPIN_NOT    sleep at once
  *

@@ -52,7 +52,7 @@ static const struct vsw_refusal word_lost = {
 	"the word of an atomic operation of the peer lies in a page that is lost"};
 static const struct vsw_refusal misaligned = {
 	RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ,
-	"an atomic operation of the peer names an address that is no multiple of 8"};
+	"an atomic operation of the peer names an address that is not a multiple of 8"};
 
 const char vsw_why_sink[] = "the receive cannot be written";
 const struct vsw_refusal vsw_no_receive = {

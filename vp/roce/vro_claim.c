@@ -298,7 +298,7 @@ vro_claim_begin(struct vro_station *station)
 
 	if (!address_chosen(&chosen)) {
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
-		       "%s is no address of IPv4 or IPv6, such as 127.0.0.2: \"%s\"",
+		       "%s is not an address of IPv4 or IPv6, such as 127.0.0.2: \"%s\"",
 		       vro_settings[VRO_SETTING_ADDRESS].name,
 		       vsw_setting_text(&vro_settings[VRO_SETTING_ADDRESS]));
 		return RI_ERR_RESOURCES;

@@ -371,7 +371,7 @@ others_withdraw(const char *name, size_t length)
 			kept = &newest[i];
 	}
 	if (kept == NULL) {
-		fprintf(stderr, "lacking: \"%.*s\" is no claim of version 1.7\n", (int)length,
+		fprintf(stderr, "lacking: \"%.*s\" is not a claim of version 1.7\n", (int)length,
 			name);
 		return false;
 	}

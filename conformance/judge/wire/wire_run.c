@@ -241,7 +241,7 @@ plain_step(struct wire_run *run, char *const *words, GError **error)
 	else if (strcmp(verb, "reset") == 0)
 		wire_conn_reset(run->conn);
 	else if (strcmp(verb, "wait") != 0 || words[1] == NULL)
-		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no step", verb);
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a step", verb);
 	else if (wire_number(words[1], NULL, &ms, error))
 		g_usleep((gulong)ms * 1000);
 	else

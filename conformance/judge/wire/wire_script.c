@@ -116,7 +116,7 @@ variable_read(struct draft *draft, const char *line, GError **error)
 			continue;
 		}
 		if (from > to || to - from > RANGE_MAX)
-			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no range", *word);
+			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a range", *word);
 		for (guint value = from; value <= to; value++)
 			g_ptr_array_add(values, g_strdup_printf("%u", value));
 	}
@@ -150,7 +150,7 @@ setting_read(struct wire_case *one, char **words, GError **error)
 		const char *equals = strchr(*word, '=');
 
 		if (equals == NULL)
-			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no setting", *word);
+			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a setting", *word);
 		g_hash_table_insert(one->set, g_strndup(*word, (gsize)(equals - *word)),
 				    g_strdup(equals + 1));
 	}
@@ -333,7 +333,7 @@ lines_read(const struct reader *reader, char **lines, guint *number, GError **er
 			draft_end(&draft);
 			draft_begin(&draft);
 		} else if (draft.lines->len == 0) {
-			good = wire_fail(error, WIRE_ERROR_SCRIPT, "the first line is no case");
+			good = wire_fail(error, WIRE_ERROR_SCRIPT, "the first line is not a case");
 		}
 		if (good && g_str_has_prefix(line, "each ")) {
 			good = variable_read(&draft, line, error);

@@ -95,7 +95,7 @@ crc_set(char *const *words, struct wire_fpdu *fpdu, GError **error)
 	else if (strcmp(crc, "plain") == 0)
 		fpdu->crc_kind = WIRE_CRC_PLAIN;
 	else
-		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no kind of CRC", crc);
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a kind of CRC", crc);
 	return TRUE;
 }
 
@@ -366,7 +366,7 @@ wire_send_step(struct wire_run *run, char *const *words, GError **error)
 	else if (strcmp(words[1], "octets") == 0)
 		octets = wire_octets(words[2], error);
 	else
-		wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no message", words[1]);
+		wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a message", words[1]);
 	if (octets == NULL)
 		return FALSE;
 	if (octets->len > 2)

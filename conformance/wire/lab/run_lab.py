@@ -116,7 +116,7 @@ def release_of(suite):
 def prepare(build, suite, quick):
     """Makes sure that a guest with this kernel boots; returns the topologies that are possible."""
     if os.uname().machine != 'x86_64':
-        raise NoGuest('this machine is no x86-64')
+        raise NoGuest('this machine is not x86-64')
     if not enough_memory(1500):
         raise NoGuest('less than 1.5 GB of memory are free')
     os.environ.setdefault('RDMA_LAB_CACHE', os.path.join(

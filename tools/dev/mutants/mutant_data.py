@@ -102,11 +102,11 @@ def malformed(text, statements):
         if code.count(opening) != code.count(closing):
             return f'has unequal numbers of {opening} and {closing}'
     if statements:
-        return '' if not code or code.endswith((';', '}')) else 'is no statement'
+        return '' if not code or code.endswith((';', '}')) else 'is not a statement'
     if code.count('?') != code.count(':'):
         return 'is a part of a choice by ? and :'
     if not code or re.match(r'[=|^/%<>?:,.]|&&', code) or re.search(r'[-+*/%&|^=<>?:,.]$', code):
-        return 'is no expression'
+        return 'is not an expression'
     return ''
 
 

@@ -91,11 +91,11 @@ class Data(tree_case.TreeCase):
         self.assert_stale('not FILE:FUNCTION', table(at='kal/x.c'))
         self.assert_stale('small letters', table('Kal-limit'))
         self.assert_stale('missing', table(old=None))
-        self.assert_stale('no expression', table(new=''))
-        self.assert_stale('no expression', table(old='a > 3 &&'))
+        self.assert_stale('not an expression', table(new=''))
+        self.assert_stale('not an expression', table(old='a > 3 &&'))
         self.assert_stale('unequal', table(new='(a > 4'))
         self.assert_stale('part of a choice', table(new='a > 4 ? 1'))
-        self.assert_stale('no statement', table(old='helper(b);', new='helper(a)'))
+        self.assert_stale('not a statement', table(old='helper(b);', new='helper(a)'))
         self.assert_stale('kal.toml', 'no toml')
 
     def test_overlap(self):

@@ -199,7 +199,7 @@ hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PA
 	else if (!vem_remote_ud_block_is_good(link, hello->from))
 		why = "it has not the block of numbers whose name it has";
 	else if (!wakes(shm, fds[1]))
-		why = "its second descriptor is no socket that wakes";
+		why = "its second descriptor is not a socket that wakes";
 	else
 		link->out_page = ring_attach(shm, fds[0], &why);
 	ri_close(fds[0]);

@@ -182,7 +182,7 @@ certify_model_read(const char *path, GError **error)
 	    JSON_NODE_HOLDS_OBJECT(json_object_get_member(model, "facts")))
 		return json_parser_steal_root(parser);
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
-		    "%s is no report of it-certify with schema %d", path, CERTIFY_SCHEMA);
+		    "%s is not a report of it-certify with schema %d", path, CERTIFY_SCHEMA);
 	return NULL;
 }
 
