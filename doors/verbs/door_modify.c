@@ -9,10 +9,10 @@
  * provider's queue pair for datagrams runs from its creation on; the state of verbs only decides
  * whether posts are accepted.
  *
- * For a queue pair that rdma_cm connects, librdmacm makes the moves with attributes that the door
- * itself has given it: the state and the rights to INIT and RTR, and nothing to RTS. The connection
- * makes the real moves. Such a queue pair is recognised by its first move, to INIT without a port,
- * which only librdmacm makes.
+ * If rdma_cm connects the queue pair, librdmacm asks rdma_init_qp_attr() for the attributes of each
+ * move and passes them to ibv_modify_qp(). The door returns the state and the rights for INIT and
+ * RTR, and no attributes for RTS. The real moves are made by the connection. Such a queue pair is
+ * recognised by its first move, to INIT without a port, which only librdmacm makes.
  */
 #include <errno.h>
 

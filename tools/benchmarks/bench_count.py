@@ -53,7 +53,7 @@ class CannotCount(Exception):
 
 
 def identity(program):
-    """What the counts depend on besides the sources: compiler, C library, processor, options."""
+    """Returns everything besides the sources on which the counts depend: compiler, C library, processor, options."""
     if shutil.which('valgrind') is None:
         raise CannotCount('valgrind is not installed')
     told = subprocess.run([program, '--identity'], capture_output=True, text=True, check=False)
@@ -136,7 +136,7 @@ def limits_for(found):
 
 
 def most(kind, limit):
-    """What a figure may grow to."""
+    """Returns the largest value that a figure may have."""
     if kind == 'locked':
         return limit
     grown = int(limit * (1 + GROWTH))
@@ -152,7 +152,7 @@ def grown(figures, limits):
 
 
 def table(figures):
-    """As in doc/performance.md."""
+    """Returns the table of the figures, as in doc/performance.md."""
     rows = ['| step | ' + ' | '.join(KINDS) + ' |', '|---|' + '---|' * len(KINDS)]
     rows += [f'| {STEPS[step]} | ' + ' | '.join(f'{figures[step][kind]:,}' for kind in KINDS) + ' |'
              for step in STEPS]

@@ -144,7 +144,7 @@ def check_descriptors(path, code):
 
 
 def count_parameters(head):
-    """How many parameters a function has, given its name and parenthesis."""
+    """Returns the number of parameters of a function, given its name and parenthesis."""
     inside = head[head.index('(') + 1:head.rindex(')')].strip()
     if inside in ('', 'void'):
         return 0

@@ -75,11 +75,11 @@ class Installed:
         self.folder.cleanup()
 
     def place(self, directory, *names):
-        """Where a file will be once it is installed for good: place('bindir', 'it-info')."""
+        """The path of a file once it is installed at its final place: place('bindir', 'it-info')."""
         return os.path.join(self.directories['prefix'], self.directories[directory], *names)
 
     def path(self, directory, *names):
-        """Where that file is now."""
+        """The present path of that file, below the folder of this test's installation."""
         return self.root + self.place(directory, *names)
 
     def environment(self, **more):

@@ -286,7 +286,7 @@ def check_asan_programs(checker):
 
 
 def check_tsan_programs(checker):
-    """The same under TSan."""
+    """Runs tests that start programs under TSan."""
     prefix = tsan_prefix()
     if prefix is not None and checker.build('tsan'):
         checker.test('tsan', label='tsan programs', prefix=prefix,

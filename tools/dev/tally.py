@@ -38,7 +38,7 @@ class Tally:
         self._alike[program or name, reason].append(self.skipped[-1])
 
     def skip_lines(self):
-        """What was skipped; many cases that one program skipped for one reason are one line."""
+        """Yields a line for each skipped case; many cases that one program skipped for one reason are one line."""
         for (program, reason), names in self._alike.items():
             if len(names) > ALIKE:
                 yield f'{program}: {len(names)} cases: {reason}'

@@ -4,9 +4,9 @@
 /*
  * it-cp: copies a file to or from another process by RDMA.
  *
- * The server serves a folder and lets nobody out of it (cp_file.c). The side that has the file
- * writes it by RDMA into a ring of the other side (cp_copy.c, cp_letter.h). The other side verifies a checksum and
- * only then gives the file its name.
+ * The server serves a folder, and no path of a client leads out of it (cp_file.c). The side that
+ * has the file writes it by RDMA into a ring of the other side (cp_copy.c, cp_letter.h). The other
+ * side verifies a checksum and only then gives the file its name.
  */
 
 #include <unistd.h>

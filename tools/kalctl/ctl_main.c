@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * kalctl: shows what the processes of a host have of itapi's adapters, and stops them, through kald. A user sees and stops its own
- * processes, root all.
+ * kalctl: asks the daemon kald which adapters of itapi, and which objects on them, the processes of
+ * a host use, and stops processes. Users see and stop their own processes, root all.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -194,8 +194,8 @@ freeze(const struct ctl *ctl, const struct kald_stop *stop, struct kald_message 
 }
 
 /*
- * End it. Its number may have become another process's meanwhile: after the descriptor was made, kald is asked once more whether it
- * still is that of a client.
+ * End the process with this number. The number may have been reused for another process meanwhile:
+ * so once the descriptor (a pidfd) is open, kald is asked again whether the number is a client's.
  */
 static bool
 terminate(const struct ctl *ctl, uint32_t pid, GError **error)

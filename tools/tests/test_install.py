@@ -172,7 +172,7 @@ class Install:
             raise installed.Failed(f'it-run preloads {loaded}')
 
     def devices_with_faults(self):
-        """The same with adapters that the provider of faults wraps."""
+        """For an adapter faulty:NAME, it-run finds the provider of faults in its installed folder."""
         said = self.there.run([self.there.path('bindir', 'it-run'), '--adapter', 'faulty:emul:ib', '--fault',
                                'call cq_create 1 busy', 'sh', '-c', 'echo "$ITAPI_PROVIDER_PATH"']).strip()
         if said != self.there.variable('rnicpi', 'defectsdir'):

@@ -48,7 +48,8 @@ def scenario(build, path):
 
 
 def commands(build, source, made):
-    """Programs that print something and end by themselves, with what they need."""
+    """Yields the name and the command line of each program that prints something and ends by
+    itself; makes the files that they read."""
     def tool(name, *words):
         return [os.path.join(build, 'tools', name), *words]
     conformance = os.path.join(build, 'conformance')

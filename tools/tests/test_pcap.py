@@ -32,7 +32,7 @@ ROCE = {3: 'send', 2: 'send', 4: 'send', 5: 'send', 8: 'write', 10: 'write', 12:
 
 
 def messages(path):
-    """How many whole messages of each kind."""
+    """Returns the number of complete messages of each kind."""
     kinds = tool_tshark.messages(path, IWARP)
     # A packet that is repeated, as roce does, is one; datagrams of connection management are none.
     rows = tshark(path, '-Y', 'infiniband.bth.opcode < 0x60', '-T', 'fields', '-e', 'infiniband.bth.opcode', '-e', 'infiniband.bth.destqp',

@@ -40,7 +40,7 @@ class Server(tool_runs.Server):
 
 
 class Bench:
-    """How a tool is run here: both sides in one process, or a server and a client."""
+    """The two ways to run a tool here: both sides in one process, or a server and a client."""
 
     def __init__(self, tools, adapter, pair):
         self.tools, self.adapter, self.pair = tools, adapter, pair

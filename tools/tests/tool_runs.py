@@ -36,7 +36,7 @@ def need_installed(absent, always=True):
 
 
 class Done:
-    """What became of a tool."""
+    """The result of a run of a tool: its exit status and output."""
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What tshark says of a capture, for the tests of tools."""
+"""Reads captures with tshark, for the tests of tools."""
 
 import collections
 import subprocess

@@ -54,7 +54,7 @@ class Case:
 
 
 class Bench:
-    """What a case runs on: our side, their side (where siw is), the link between, and time."""
+    """The environment of a case: our side, their side (where siw is), the link between, and time."""
 
     def __init__(self, ours, theirs, build, topology):
         self.ours, self.theirs = ours, theirs

@@ -82,7 +82,7 @@ def option_of(segment, kind, otherwise):
 
 
 class Stream:
-    """What one side sends on one connection."""
+    """The octets that one side sends on one connection."""
 
     def __init__(self, syn):
         self.mtu = option_of(syn, MSS, 0) + HEADERS[syn.kind]

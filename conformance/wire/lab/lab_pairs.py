@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""How cases start lab-itapi on our side and lab-verbs on theirs."""
+"""Functions by which cases start lab-itapi on our side and lab-verbs on theirs."""
 
 import contextlib
 import tempfile

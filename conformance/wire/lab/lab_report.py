@@ -48,7 +48,7 @@ def row_of(rows, case, told):
 
 
 def frames_text(run):
-    """What was found in the captures."""
+    """Returns the sentence about our FPDUs in the captures."""
     fpdus = ', '.join(f'{cut} of {fpdus} at MTU {mtu}' for mtu, (fpdus, cut) in sorted(run.aligned.items()))
     return (f'tshark looked at {run.frames} FPDUs of ours and complained of {run.complaints}. A TCP segment of ours ended '
             f'inside an FPDU: {fpdus}.\n\n')

@@ -83,7 +83,7 @@ class Local:
             os.killpg(process.pid, number)
 
     def says(self, job):
-        """What a job has printed so far; only the end if it is long."""
+        """Returns the output of a job so far; only its end if it is long."""
         output = self.jobs[job][1]
         output.seek(0, os.SEEK_END)
         output.seek(max(0, output.tell() - OUTPUT_LIMIT))

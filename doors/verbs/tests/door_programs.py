@@ -117,7 +117,7 @@ class Program:
                                         stderr=self.files[1], start_new_session=True)
 
     def said(self):
-        """What the program has written so far to stdout and stderr; the program goes on."""
+        """Returns the output of the program so far, stdout and stderr; the program keeps running."""
         texts = []
         for file in self.files:
             with open(file.name, encoding='utf-8', errors='replace') as copy:

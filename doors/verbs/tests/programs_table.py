@@ -44,7 +44,7 @@ class Row:
     no_tsan: str = ''           # why it cannot run with the runtime of ThreadSanitizer, whatever the door does
 
     def programs(self):
-        """What must be installed."""
+        """Returns the programs that must be installed for this row."""
         return (*{command.split()[0] for command in (self.client, self.server) if command and '{' not in command.split()[0]},
                 *self.needs)
 
@@ -201,7 +201,7 @@ def hpcc(transports):
 
 
 def late(row):
-    """The same row, for long runs only: it takes many seconds of processor time, and a similar row
+    """Returns the row for long runs only: it takes many seconds of processor time, and a similar row
     is in the quick runs."""
     return dataclasses.replace(row, long=True)
 

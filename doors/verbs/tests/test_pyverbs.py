@@ -109,7 +109,7 @@ def make_interface():
 
 
 class Results:
-    """What the tests said."""
+    """The result of each test of a run, read from its output."""
 
     def __init__(self, command, done):
         self.of = {}        # name: (result, why)

@@ -35,7 +35,7 @@ _CASE = re.compile(r'^ok\b(?!.*# SKIP)', re.MULTILINE | re.IGNORECASE)
 
 @dataclasses.dataclass
 class Run:
-    """How one run of a test ended."""
+    """The result of one run of a test."""
 
     status: int             # as of subprocess; None: the time was over
     text: str

@@ -157,7 +157,7 @@ class Life(unittest.TestCase):
     # --- texts
 
     def test_reports(self):
-        """Whatever a node writes, reports are XML and JSON, and text for terminals."""
+        """With any octets in the output of a node, reports are valid XML and JSON, and safe text for terminals."""
         for text in ('\033[31mred\001', 'r\xff\xfe\x80', 'x' + '\u00e4' * 200, 'xx' + '\u00e4' * 200):
             words = text.encode('latin-1' if text.isascii() or text[1] == '\xff' else 'utf-8')
             with tempfile.TemporaryDirectory(prefix='itapi-sim.') as folder:

@@ -27,7 +27,7 @@ OPTIONS = ('optimization', 'debug', 'b_sanitize', 'b_coverage', 'fuzz', 'werror'
 
 
 def introspect(folder, what):
-    """What Meson knows of a build folder."""
+    """Returns what `meson introspect` says of a build folder."""
     text = subprocess.run(['meson', 'introspect', f'--{what}', str(folder)], capture_output=True,
                           text=True, timeout=SECONDS, check=True).stdout
     return json.loads(text)

@@ -81,7 +81,7 @@ def blocks(path):
 
 
 def dissected(path):
-    """What tshark makes of a capture."""
+    """Decodes a capture with tshark."""
     run = subprocess.run(['tshark', '-r', path, '-o', 'tcp.check_checksum:TRUE', '-o', 'ip.check_checksum:TRUE', '-V'],
                          capture_output=True, text=True, timeout=120, check=False)
     return run.stdout if run.returncode == 0 else ''

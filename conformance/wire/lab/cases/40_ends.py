@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""How connections end: in order, by a fault of either side, by the death of either process."""
+"""Tests of the ends of connections: an orderly end, a fault of either side, the death of either process."""
 
 import functools
 import random

@@ -68,7 +68,7 @@ def deviations(bench, device):
 
 
 def info(bench, device):
-    """What it-info tells of the device."""
+    """Returns the description of the device by it-info --json."""
     lab_device.load_provider(bench)
     said = bench.run(bench.theirs, [bench.tool('it-info'), '--json', '--adapter', f'ib:{device}'],
                      env={**lab_device.ENVIRONMENT, 'ITAPI_LOG': 'none'})
