@@ -224,7 +224,7 @@ def no_adapter():
 
 
 def command_line():
-    for words, said in (([], 'which program?'), (['-a', 'a,b', 'true'], "'a,b' is not the name"), (['-a', '', 'true'], 'is no name'),
+    for words, said in (([], 'which program?'), (['-a', 'a,b', 'true'], "'a,b' is not the name"), (['-a', '', 'true'], 'is not the name'),
                         (['--fault', 'help', 'true'], "begins with 'faulty:'"),
                         (['-a', 'emul:ib', '--fault', 'help', 'true'], "begins with 'faulty:'"),
                         (['--list', 'true'], "'true' is too much"), (['--json', 'true'], '--json is for --list'),

@@ -185,8 +185,7 @@ def test_shared_iwarp(recordings):
 
 
 def test_shared_differs(recordings):
-    """a datagram that was not sent, a receive that differs, and a limit that one run lacks, are
-    differences; a lost datagram is excused"""
+    """a datagram that was not sent, a receive that differs, and a limit that one run lacks, are differences; a lost datagram is excused"""
     ends = shared(recordings)
     out = recordings.path('shared-of-emul:ib')
     good = lines_of(ends[0])
@@ -310,8 +309,7 @@ def test_defects(recordings):
 
 
 def test_bad(recordings):
-    """recordings that are cut, out of order, of another version, or contradictory are refused, with
-    the number of the line"""
+    """recordings that are cut, out of order, of another version, or contradictory are refused, with the number of the line"""
     good = recordings.lines(1)
     link = first(good, ' link ')
     post = first(good, r'post q1\.s')
@@ -426,8 +424,7 @@ def test_cut(recordings):
 
 
 def test_killed(recordings):
-    """a process that is killed leaves a recording that is replayed up to the kill; that of its peer
-    is replayed to its end"""
+    """a process that is killed leaves a recording that is replayed up to the kill; that of its peer is replayed to its end"""
     ends = [recordings.path('survivor'), recordings.path('killed')]
     words = [recordings.options.app, 'record:iwarp']
     with subprocess.Popen([*words, 'server', '1000000'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -468,8 +465,7 @@ def bounded(recordings, path):
 
 
 def test_gigabyte(recordings):
-    """it-replay needs little memory for a file of a gigabyte: of octets of 0, and of good lines (a
-    small file unless in the long run)"""
+    """it-replay needs little memory for a file of a gigabyte: of octets of 0, and of good lines (a small file unless in the long run)"""
     path = recordings.path('sparse')
     with open(path, 'w', encoding='ascii') as file:
         file.write('itapi-record 1\n')
