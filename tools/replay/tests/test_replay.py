@@ -324,7 +324,7 @@ def test_bad(recordings):
         'reordered': (swapped, f':{post + 1}: .*out of order'),
         'missing': (good[:done] + good[done + 1:], f':{done + 1}: .*missing'),
         'version': (['itapi-record 2'] + good[1:], 'version 2'),
-        'other': (['something'], 'no recording'),
+        'other': (['something'], 'not a recording'),
         'verb': (with_line(post, f'{post} jump q1'), f":{post + 1}: 'jump' is not a verb"),
         'twice': (numbered(good[:done + 1] + good[done:]), f':{done + 2}: .*twice'),
         'early': (with_line(done, f'{done} done q1.s999999 send success len=1'), f':{done + 1}: .*was not posted'),
@@ -420,7 +420,7 @@ def test_cut(recordings):
     with open(recordings.path('empty'), 'w', encoding='ascii'):
         pass
     said = recordings.replay(recordings.path('empty'), status=2)
-    expect('no recording' in said, said)
+    expect('not a recording' in said, said)
 
 
 def test_killed(recordings):

@@ -138,9 +138,9 @@ def test_scripts(folder):
     """An invalid script is refused, with file and line."""
     head = 'case one\ntitle t\nclause c\n'
     path = os.path.join(folder, 'bad.wire')
-    for name, text, words in (('begin', 'alive\n', 'no case'), ('title', 'case one\nalive\n', 'wants a title'),
+    for name, text, words in (('begin', 'alive\n', 'not a case'), ('title', 'case one\nalive\n', 'wants a title'),
                               ('twice', head + 'alive\n' + head + 'alive\n', 'two cases'),
-                              ('range', head + 'each n 5..4\nalive\n', 'no range')):
+                              ('range', head + 'each n 5..4\nalive\n', 'not a range')):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
         run = subprocess.run([IT_WIRE, '--list', '--cases', path], capture_output=True, text=True, timeout=120,
