@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Where a script that `meson install` calls writes the files of a folder which an option names."""
+"""The folder into which a script of `meson install` writes files, if an option of the build names that folder."""
 
 import os
 

@@ -199,7 +199,7 @@ class Manual:
         return '#include <rnicpi/rnicpi.h>' if side(item) == 'ri' else f'#include <{os.path.basename(item.file)}>'
 
     def _described(self, item):
-        """What an item's comment says, its brief sentence first."""
+        """Returns the text of an item's comment, its brief sentence first."""
         doc = self.reader.doc(item.node.find('detaileddescription'))
         brief = self.reader.brief(item)
         if brief and item.kind != 'function' and doc.blocks and doc.blocks[0][0] == 'para':

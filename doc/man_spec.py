@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What a citation such as [IT 6.4] leads to, in words: the book, and the title of the section."""
+"""Replaces citations such as [IT 6.4] by words: the book, and the title of the section."""
 
 import re
 

@@ -16,7 +16,7 @@ _INLINE = {'computeroutput': BOLD, 'bold': BOLD, 'emphasis': ITALIC}
 
 
 class Doc:
-    """What a comment says: blocks in their order, and what Doxygen has sorted out."""
+    """The contents of a comment: its blocks in order, and the parts that Doxygen keeps apart (parameters, results)."""
 
     def __init__(self):
         self.blocks = []    # ('para', text), ('list', [[block]]), ('table', [[text]]), ('code', text), ('title', text)
@@ -133,7 +133,7 @@ class Reader:
         return ' '.join(self.inline(para).strip() for para in node.findall('para')) if node is not None else ''
 
     def doc(self, node):
-        """What a description says; None of it without a node."""
+        """Returns the contents of a description; empty if the node is None."""
         doc = Doc()
         if node is not None:
             for child in node:

@@ -25,7 +25,7 @@ def complaints(rows, events, paths):
     for event in sorted(events - set(rows)):
         yield f'{event} is not in the table'
     for event in sorted(set(rows) - events):
-        yield f'{event} is no event'
+        yield f'{event} is not an event'
     for event, (*tests, reason) in rows.items():
         if '-' in tests and not reason:
             yield f'{event}: no word on why it has no test'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What Doxygen is shown of pages and headers, and which links of a manual count as broken."""
+"""Tests of the manual's filters: which text of pages and headers Doxygen gets, and which links of a manual count as broken."""
 
 import os
 import sys

@@ -35,7 +35,7 @@ def complaints(table, profiles):
         elif len(set(values)) == 1 and name in table:
             yield f'{name} is {values[0]} everywhere and needs no row'
     for name in sorted(set(table) - set().union(*profiles)):
-        yield f'{name} is no member'
+        yield f'{name} is not a member'
 
 
 def main(guide, it_info):

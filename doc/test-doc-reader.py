@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What counts as following a tutorial: which outputs are those that a page shows, and which are not."""
+"""Tests of tutorial_reader.py: which outputs of a command it accepts as those that a page shows, and which not."""
 
 import contextlib
 import io

@@ -57,7 +57,7 @@ def commands_of(lines):
 
 
 def steps_of(page):
-    """What a page has to be done: ('c', append, name, lines) and ('console', commands), in order."""
+    """Yields the steps that a page asks its reader for, in order: ('c', append, name, lines) to write a file, ('console', commands) to run commands."""
     with open(page, encoding='utf-8') as file:
         lines = file.read().split('\n')
     heading = None
@@ -181,7 +181,7 @@ class Reader:
             file.write('\n'.join(([''] if append else []) + lines) + '\n')
 
     def quote(self, name, piece):
-        """What a page quotes stands in exactly one file of that name, between two marks."""
+        """Code that a page quotes must be in exactly one file of that name, between two marks."""
         found = glob.glob(os.path.join(glob.escape(self.folder), '**', name), recursive=True)
         if len(found) != 1:
             raise Wrong(f'there are {len(found)} files of the name {name}')

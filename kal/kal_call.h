@@ -319,9 +319,10 @@ struct kal_listen_rep {
 /**
  * KAL_CONNECT, _ACCEPT, _REJECT, _CONFIRM, _DISCONNECT; unused members are 0.
  *
- * refused_ms is for programs that connect to a listener that is about to come. With providers of RI_CM_STREAM, whose streams the kAL
- * connects, an attempt that the peer's host refuses, or that the peer ends before its Reply, begins again after a pause. The queue
- * pair waits meanwhile, and nothing of it is flushed. Only the last outcome is reported. For other providers it has to be 0.
+ * refused_ms is for programs that connect to a listener that does not exist yet. With providers of
+ * RI_CM_STREAM, whose streams the kAL connects, an attempt that the peer's host refuses, or that
+ * the peer ends before its Reply, begins again after a pause. The queue pair waits meanwhile, and
+ * nothing of it is flushed. Only the last outcome is reported. For other providers it has to be 0.
  */
 struct kal_cm_req {
 	uint32_t qp;              /**< All but REJECT of a request. */
@@ -539,9 +540,10 @@ typedef void kal_log_writer(void *context, int level, const char *where, const c
  */
 void kal_log_set_writer(kal_log_writer *writer, void *context);
 /**
- * A sentence for the user of a program, whatever ITAPI_LOG says: "itapi: TEXT" on stderr, as lines of the log go there. Never
- * blocks, keeps errno, is no cancellation point; any thread. Nothing is written before a host table was made, or if descriptor 2 is
- * no longer what it was then.
+ * Write a sentence for the user of a program to stderr, in the form "itapi: TEXT", whatever
+ * ITAPI_LOG says. Never blocks, keeps errno, is not a cancellation point; any thread. Nothing is
+ * written before a host table was created, or if descriptor 2 is not the file any more that it was
+ * then.
  */
 void kal_log_tell(const char *text);
 /** The user half of the provider behind an RNIC of this client, which is loaded here. */
@@ -554,8 +556,10 @@ struct kal_waits {
 	uint64_t wake_ups; /**< Of them, those that an event woke. */
 };
 /**
- * Where a queue pair, a completion queue, a shared receive queue or the waits of an adapter of this client are counted: for
- * ri_user_ops::qp_count, cq_count and srq_count, until the object is destroyed. NULL: nowhere.
+ * The counters that a provider increments for a queue pair, a completion queue, a shared receive
+ * queue, or for the waits of an adapter of this client. The caller passes them to
+ * ri_user_ops::qp_count, cq_count and srq_count; they exist until the object is destroyed. NULL:
+ * the object is not counted.
  */
 struct ri_qp_counters *kal_count_qp(struct kal_client *client, uint32_t qp);
 struct ri_cq_counters *kal_count_cq(struct kal_client *client, uint32_t cq);

@@ -167,8 +167,9 @@ void *kal_object_any(struct kal_client *client, enum ri_object type, const struc
 
 /* kal_dispatch.c */
 /*
- * Around the part of a call that may take as long as the memory is large: without `calls`, so that other calls go on. The
- * caller makes sure that no call can destroy or change what it uses: it counts as a child of it. No adapter is closed
+ * Release and take again kal_client::calls around the part of a call that takes time in proportion
+ * to the size of the memory, so that other calls can run. The caller makes sure that no call can
+ * destroy or change what it uses, by counting itself as a child of it. No adapter is closed
  * meanwhile.
  */
 void kal_apart_begin(struct kal_client *client);

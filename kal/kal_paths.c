@@ -5,13 +5,15 @@
  * Paths from a spigot to a peer [IT 10.2]. The kernel's routing decides, as it does for any TCP connection: a spigot offers
  * a path if the route to the peer leads through its interface, and the first source is the one that the kernel would take.
  *
- * A further address of the spigot is a source, too, if the kernel would send what comes from it through the same interface,
- * by a route as specific as that to the peer. With policy routing several spigots may so offer paths to one peer; a mere
- * default route of one does not compete with the network of another.
+ * A further address of the spigot is a source, too, if the kernel would send what comes from it
+ * through the same interface, by a route as specific as that to the peer. So with policy routing
+ * several spigots may offer paths to one peer; a default route of one spigot does not compete with
+ * a more specific route of another.
  *
- * An adapter of one interface is the user's choice of that interface. It offers a path through it although routing prefers
- * another one, if its own route is as specific; kal_path_is_forced reports that to the call that connects, which binds the socket
- * to the interface.
+ * By opening an adapter that has one interface, the user chooses that interface. The adapter offers
+ * a path through it although the kernel prefers another interface, if the route through its own is
+ * as specific; kal_path_is_forced reports that to the call that connects, which binds the socket to
+ * the interface.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -71,8 +73,8 @@ stays_here(const struct ri_addr *addr)
 }
 
 /*
- * Would the kernel send what comes from that address of the spigot through its interface, by a route as good as `best`? *error:
- * memory ran out.
+ * Would the kernel send packets from address `source` of the spigot through the spigot's interface,
+ * by a route that is as specific as `best`? *error: memory ran out.
  */
 static bool
 source_reaches(int fd, const struct spigot *spigot, const struct ri_addr *source,

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Loading of providers: once for the process, and later those that waited for their devices. A forked child has the
- * providers that its parent has loaded, so no other thread may be loading one at the fork.
+ * Loads the providers: once for the process, and later again those that waited for their devices. A
+ * forked child has the providers that its parent has loaded, so the fork waits until no other
+ * thread is loading one.
  */
 #include <limits.h>
 #include <pthread.h>

@@ -28,8 +28,8 @@ struct kal_route {
 	struct ri_addr source; /* the kernel's choice; none if the query names one */
 	unsigned prefix;       /* bits of the route's destination: the higher, the more specific */
 	/*
-	 * The interfaces that lead to the peer, more than one if the route has several next hops. Of a peer on this host:
-	 * the interface that has its address.
+	 * The interfaces through which the peer is reached; more than one if the route has several next
+	 * hops. If the peer's address belongs to this host: the interface that has it.
 	 */
 	uint32_t interfaces[KAL_ROUTE_HOPS];
 	unsigned count;
@@ -45,8 +45,9 @@ int kal_route_ask(int fd, const struct kal_route_query *query, struct kal_route 
 bool kal_route_has(const struct kal_route *route, uint32_t interface);
 
 /*
- * Has a spigot of these attributes that address of this host? It need not list the address: the kernel gives networks to
- * interfaces, and a spigot lists a bounded number.
+ * Does this address of the host belong to a spigot with these attributes? The spigot need not list
+ * the address: an interface can own whole networks, and a spigot lists a bounded number of
+ * addresses.
  */
 bool kal_route_owns(const struct ri_port_attr *port, const struct ri_addr *addr);
 

@@ -123,9 +123,10 @@ qp_attr_is_invalid(const struct ri_qp_attr *attr)
 }
 
 /*
- * Only the calls of connection management make other moves. And a queue pair can go to IDLE only when its last
- * connection has ended and the client has taken the event of the end, so that events of the old connection are never
- * taken for events of the next one.
+ * Whether KAL_QP_MODIFY may change the state: only to IDLE, since other moves are made by the calls
+ * of connection management. And only when the queue pair's last connection has ended and the client
+ * has taken the event of its end, so that the client never takes an event of the old connection for
+ * one of the next.
  */
 static enum ri_status
 may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_modify_req *in)

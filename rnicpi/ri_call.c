@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Checked calls of ri_call.h: adapters, domains, queues, queue pairs, memory, address handles. Each is
- * the same three steps: may it be called, the call, may that be the answer. Outputs reach the caller
- * only with a success that holds.
+ * Checked calls of ri_call.h: adapters, domains, queues, queue pairs, memory, address handles. Each
+ * has the same three steps: check the arguments, make the call, check its result. Outputs reach the
+ * caller only after a success that passed the check.
  *
  * Any thread; the caller makes only one call on an object at a time, as rnicpi.h requires.
  */

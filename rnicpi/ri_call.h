@@ -147,8 +147,8 @@ enum ri_status ri_call_attach_stream(const struct ri_caller *c, struct ri_qp *qp
 				     const struct ri_stream *stream) RI_MUST_CHECK;
 
 /*
- * What a verb answered, checked; for the files of ri_call only. `sane` counts with a success: if it is
- * false, `what` is wrong with it.
+ * Check the result of a verb; for the files of ri_call only. `sane` matters only for a success: if
+ * it is false, `what` names what is wrong.
  */
 enum ri_status ri_call_judge(const struct ri_caller *c, const char *verb, enum ri_status status,
 			     bool sane, const char *what) RI_MUST_CHECK;

@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Claims against entries: what an adapter's profile says it can do, its provider must have an entry
- * for. And sense: values outside their range, limits of zero, attributes that contradict each other.
+ * Checks a profile: for each ability that an adapter's profile claims, its provider must have an
+ * entry. Also values must be in their range, limits must not be zero, and attributes must not
+ * contradict each other.
  *
  * One provider may drive adapters of several kinds, so an entry that this adapter does not claim is
- * no fault; the layers above ask the profile and will not call it.
+ * no fault. The layers above read the profile and will not call it.
  */
 
 #include <string.h>
@@ -222,7 +223,7 @@ ri_claims_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 {
 	if (memchr(attr->name, 0, sizeof(attr->name)) == NULL || attr->name[0] == '\0' ||
 	    memchr(attr->vendor, 0, sizeof(attr->vendor)) == NULL)
-		return claim_refuse(error, loaded, "the profile's name or vendor is no text");
+		return claim_refuse(error, loaded, "the profile's name or vendor is not text");
 	return entries_check(loaded, attr, error) && limits_check(loaded, attr, error) &&
 	       ranges_check(loaded, attr, error) && contradictions_check(loaded, attr, error);
 }

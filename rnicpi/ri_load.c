@@ -112,7 +112,7 @@ ri_load_file(const char *path, struct ri_error *error)
 
 	/* The dynamic linker would wait until another process writes to a FIFO. */
 	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-		return load_error(error, path, "is no regular file");
+		return load_error(error, path, "is not a regular file");
 	if (!ri_object_check(path, text, sizeof(text)))
 		return load_error(error, path, text);
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -170,7 +170,7 @@ open_folder_error(struct ri_error *error, const char *folder, int cause)
 		error, ri_errno_is_short(cause) ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
 		"%s: %s", folder,
 		cause == ENOTDIR
-			? "is no folder; ITAPI_PROVIDER_PATH names the folders of providers"
+			? "is not a folder; ITAPI_PROVIDER_PATH names the folders of providers"
 			: ri_errno_text(cause));
 }
 
@@ -201,9 +201,11 @@ passed_keep(const char *path, const char *needs)
 }
 
 /*
- * May a provider of the installed folder be of use? If a file beside it has its name with .needs in place of .so, only if
- * the path in its first line exists that is no comment (#). So the provider of devices, and the libraries that it uses, are not
- * loaded on a machine without devices. What is passed over is kept for a later look; if it cannot be, it is of use.
+ * May a provider of the installed folder be useful? If a file with its name and .needs in place of
+ * .so lies beside it, only if the path in that file exists (its first line that is not a comment).
+ * So the provider of devices, and the libraries that it uses, are not loaded on a machine without
+ * devices. A provider that is skipped is remembered for a later check; if there is no memory for
+ * that, it counts as useful.
  */
 static bool
 is_of_use(const struct ri_host *host, const char *path)

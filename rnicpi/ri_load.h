@@ -30,13 +30,15 @@ const char *ri_load_folder(char *out, size_t size);
 bool ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, const char *path,
 		 const char *folder);
 /*
- * Register the objects that were passed over and whose path exists by now: of a device that came later. Each is tried
- * once; `loaded` is how many were taken over by this call. Any thread. It costs one access() for each that is still passed over.
- * False: memory or descriptors ran out on the way; the same call again goes on.
+ * Register the skipped objects whose path has appeared meanwhile, because of a new device. Each is
+ * tried once; `loaded` is the number of objects that this call registered. Any thread. It costs one
+ * access() for each object that is still skipped. False: memory or descriptors ran out; the same
+ * call repeated continues.
  */
 bool ri_load_again(const struct ri_host *host, unsigned *loaded);
 /*
- * Was PROVIDER.so of `folder` passed over, and is not loaded yet? Then `needs` is the path for which it waits. Any thread.
+ * Was PROVIDER.so of `folder` skipped, and is it still not loaded? Then `needs` gets the path for
+ * which it waits. Any thread.
  */
 bool ri_load_passed_over(const char *provider, char *needs, size_t size);
 /* One file. */

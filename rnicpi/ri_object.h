@@ -9,8 +9,9 @@
 #include <stddef.h>
 
 /*
- * Is this a shared object for another machine, or the beginning of one? Then `text` says so. True: it is neither, or cannot be
- * read, or is no ELF file at all, which the dynamic linker reports by itself. Any thread. Needs one descriptor, and no memory.
+ * Is this a shared object for another machine, or is it truncated? Then `text` says so, and the
+ * result is false. True: it is neither; or it cannot be read, or is not an ELF file, which the
+ * dynamic linker reports itself. Any thread. Needs one descriptor, and no memory.
  */
 bool ri_object_check(const char *path, char *text, size_t room);
 

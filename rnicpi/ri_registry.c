@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Taking a provider over.
+ * Registers providers.
  *
  * The provider may be older than this library (its structs are shorter; the rest counts as zero), newer (longer; the rest
  * is unknown and ignored), or broken. So none of its tables is used in place. Each is copied over zeros, as many bytes as both

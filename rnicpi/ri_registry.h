@@ -2,13 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The registry of providers: takes them over, keeps them, and refuses in words.
+ * The registry of providers: it checks providers, keeps copies of them, and reports why it refuses
+ * one.
  *
- * A provider that was taken over is a copy of ours: its tables cut or filled up with stubs to the
- * sizes known here, so that a caller may call every member. It stays until the process ends.
+ * The tables of a registered provider are copies, cut or extended with stubs to the sizes known
+ * here, so a caller may call every member. A copy stays until the process ends.
  *
- * No function here ends the process for want of memory: it refuses with RI_REGISTRY_ERROR_MEMORY, has
- * registered nothing, and may be called again.
+ * No function here ends the process for want of memory: it refuses with RI_REGISTRY_ERROR_MEMORY,
+ * has registered nothing, and may be called again.
  */
 #ifndef RI_REGISTRY_H
 #define RI_REGISTRY_H
@@ -72,8 +73,9 @@ struct ri_loaded *ri_loaded_new(const struct ri_provider *provider, const char *
 void ri_loaded_free(struct ri_loaded *loaded);
 
 /*
- * Take a provider over and keep it. What it points to must stay; the struct itself is copied.
- * Any thread. The first with a name keeps it; the very same struct once more is a success and changes nothing.
+ * Register a provider and keep it. Memory to which it points must stay; the struct itself is
+ * copied. Any thread. If two have the same name, the first one is kept; registering the same struct
+ * again succeeds and changes nothing.
  */
 bool ri_registry_add(const struct ri_provider *provider, const char *origin,
 		     struct ri_error *error);

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The settings that a provider states [RI 11.1.5]: whether they can be, and how the layers above read them.
- * The rows are the provider's and have the size it was compiled with; a shorter row is read over zeros.
+ * The settings that a provider declares [RI 11.1.5]: checks whether they are valid, and how the
+ * layers above read them. The rows belong to the provider and have the size with which it was
+ * compiled; a shorter row is extended by zeros.
  */
 #include "ri_setting.h"
 

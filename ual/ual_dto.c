@@ -292,8 +292,9 @@ ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra)
 }
 
 /*
- * Why a request of a connection is refused. Apart, and without a struct ual_dto of the caller's: so the operation of a post
- * that is not refused need not be in memory.
+ * Why a request of a connection is refused. It is a separate function that gets the members of the
+ * caller's struct ual_dto singly, so that a post that is not refused need not have that struct in
+ * memory.
  */
 static __attribute__((noinline, cold)) it_status_t
 request_refusal(const struct ual_ep *ep, enum ual_dto_op op, it_dto_flags_t flags,
@@ -487,8 +488,8 @@ ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto)
 }
 
 /*
- * A datagram: the sender, and the path back. Or a receive that a Write took, of a peer that is no program of IT-API: its
- * buffer has nothing new.
+ * Fill in the event of a datagram: its sender, and the path back. Or of a receive that a Write with
+ * immediate data consumed, from a peer that does not use IT-API: nothing was written to its buffer.
  */
 static void
 unusual_receive_fill(const struct ri_wc *wc, const struct ual_ia *ia,

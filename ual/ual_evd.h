@@ -19,8 +19,8 @@
 #define UAL_EVD_WAITERS_MAX 64 /* */
 
 /*
- * The smallest queues that a creation makes. Programs of the field request room for one event, and then get many at
- * once. A modify makes a queue of exactly the requested size.
+ * The smallest queues that a creation makes. Some existing programs request room for one event, and
+ * then get many at once. A modify makes a queue of exactly the requested size.
  */
 #define UAL_EVD_RING_MIN 128
 #define UAL_EVD_CQ_MIN   64

@@ -93,8 +93,9 @@ void *ual_object_publish(struct ual_object *object);
 /* Make the handle invalid; the memory stays. False: another thread did so first. */
 bool ual_object_hide(struct ual_object *object);
 /*
- * ual_object_hide, and then wait until no call but the caller's own is inside. The caller owns no lock that such a call may
- * wait for, and is neither in a section nor in dispatch.
+ * Calls ual_object_hide, and then waits until no call but the caller's own is inside the object
+ * (head of this file). The caller owns no lock that such a call may wait for, and is neither in a
+ * section (session_section.h) nor in dispatch (session.h).
  */
 bool ual_object_retract(struct ual_object *object);
 /* Calls that are inside, besides sections. */

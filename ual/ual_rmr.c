@@ -263,8 +263,9 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 	if (wanted->addr_mode == IT_ADDR_MODE_RELATIVE)
 		wr.flags |= RI_WR_BIND_RELATIVE;
 	/*
-	 * Usually the key is known before the post, and the RMR has it from then on. If the provider returns it, the RMR changes
-	 * after the post; of two threads that link one window at once, either may be the last.
+	 * Usually the key is known before the post, and the RMR has it from then on. If the provider
+	 * returns the key, the RMR changes after the post; if two threads link one window at once, either
+	 * key may be the last.
 	 */
 	stag = returned ? atomic_load(&rmr->key.stag) : link_begin(rmr, &link, &before);
 	wr.u.bind.mw_stag = stag;

@@ -19,8 +19,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len);
 
 /*
- * Count `count` more messages (packets, ring entries, commands or calls) that the tested code has got. An input is the whole life of a
- * connection, in which its peer sends many messages; tools/fuzz reports both numbers.
+ * Report that the tested code has received `count` more messages (packets, ring entries, commands
+ * or calls). An input is the whole life of a connection, in which a peer sends many messages;
+ * tools/fuzz reports the numbers of both.
  */
 void fuzz_messages(unsigned count);
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The calls of the kAL as a table: sizes, which members are ids and of what, and a request that would be right. A
- * harness lays the input over it.
+ * The calls of the kAL as a table: the sizes, the members that are ids and their kinds, and a valid
+ * request. A harness overwrites parts of that request with the input.
  */
 #ifndef FUZZ_CALLS_H
 #define FUZZ_CALLS_H

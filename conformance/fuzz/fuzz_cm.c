@@ -2,12 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Commands of rdma_cm that a program writes to the door for verbs, on the adapter emul:ib. A command begins as a right one; the
- * input picks the channel, the id and the queue pair that it names, and changes any of its octets, its length and the room of its
- * answer. Pointers to answers and options stay: they are the program's own memory, and the kernel's interface trusts them no less.
+ * Commands of rdma_cm that a program writes to the door for verbs, on the adapter emul:ib. A
+ * command begins as a valid one; the input picks the channel, the id and the queue pair that it
+ * names, and changes any of its octets, its length and the room for its reply. Pointers to replies
+ * and options are not changed: they point to the program's own memory, and the kernel's interface
+ * trusts them as well.
  *
- * An answer is never longer than its room, a command fails with an errno, and at the end nothing is left: no id keeps the adapter
- * open.
+ * The harness demands that no reply is longer than its room, that a command fails only with an
+ * errno, and that at the end no id keeps the adapter open.
  */
 #include "fuzz.h"
 

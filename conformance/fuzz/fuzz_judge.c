@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The codec of it-wire, which reads what any peer sends. It shares no code with that of vp/iwarp, so each judges the other:
- * both must give the same result for the same octets. The first octet of the input has the options: with SEALED the harness
- * fills in length, CRC and markers of each frame by the codec of vp/iwarp, without it the octets are taken as they come.
+ * The codec of it-wire, which reads what any peer sends. It shares no code with that of vp/iwarp,
+ * so each judges the other: both must give the same result for the same octets. The first octet of
+ * the input has the options: with SEALED the harness sets length, CRC and markers of each frame by
+ * the codec of vp/iwarp; otherwise the octets are used unchanged.
  */
 #include "fuzz.h"
 

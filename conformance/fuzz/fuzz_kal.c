@@ -2,13 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Calls of the kAL, and posts and polls of the user half, as a program that an input gives, on the adapters of
- * vp/emul. A request begins as a right one (fuzz_calls.c); the input picks the objects that its ids name, and changes
- * any of its octets, its length and the room of its reply. Time is virtual and no thread has work to do, so a run
- * repeats exactly.
+ * Calls of the kAL, and posts and polls of the user half, on the adapters of vp/emul; the input is
+ * the program that makes them. A request begins as a valid one (fuzz_calls.c); the input picks the
+ * objects that its ids name, and changes any of its octets, its length and the room for its reply.
+ * Time is virtual and no thread has work to do, so a run repeats exactly.
  *
- * An object with a user half has one as long as it exists, as in the uAL. Memory outside of the arena cannot be
- * registered, since the adapters would use it.
+ * If a kind of object has a user half, the object has it during its whole life, as in the uAL.
+ * Memory outside of the arena cannot be registered, since the adapters would use it.
  */
 #include "fuzz_calls.h"
 

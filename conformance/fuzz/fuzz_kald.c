@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The daemon, in this process, and clients that an input plays: connections, packets with any octets, and requests that begin as right
- * ones. A client that takes no part has to be served all the while, the sums of the accounts have to be those of the sessions, and a
- * wrong packet ends its own connection. The parser reads each packet as a client would, too.
+ * The daemon, in this process, and clients that an input plays: connections, packets with any
+ * octets, and requests that begin as valid ones. A bystander client must be served all the time,
+ * the sums of the accounts must match the sessions, and an invalid packet must end only its own
+ * connection. Each packet is also given to the client's parser.
  *
  * Input: commands of one octet: a client (two bits) and what it does; then what that needs.
  */

@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What peers say to the tools: the greeting of all of them, the letters of it-cp, the plans of it-test; and the texts of
- * others before they are printed. The first octet of the input picks one of them.
+ * The messages ("letters") that peers send to the tools: the greeting of all tools, the letters of
+ * it-cp, the plans of it-test; and the function that makes a peer's texts safe to print. The first
+ * octet of the input picks one of them.
  *
- * The harness is linked without the library: a mailbox that delivers the input stands in for a connection.
+ * The harness is linked without the library: a mailbox that delivers the input replaces a
+ * connection.
  */
 #include "fuzz.h"
 

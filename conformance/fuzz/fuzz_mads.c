@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management of vp/roce: the input is one datagram for the codec, or it leads two managers, their owners and a network
- * between them that composes, repeats, changes and loses datagrams (vp/roce/cm/tests/cm_hostile.c).
+ * Connection management of vp/roce: the input is one datagram for the codec, or it controls two
+ * connection managers, their users and a network between them that creates, repeats, changes and
+ * loses datagrams (vp/roce/cm/tests/cm_hostile.c).
  */
 #include "cm_hostile.h"
 #include "fuzz.h"

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * MPA start-up frames (kal_mpa.h): the input is what this end offers and the octets of a peer, as initiator and as
- * responder; or what two ends offer, which then negotiate with each other.
+ * MPA start-up frames (kal_mpa.h). Either the input is the offer of this end and the octets of a
+ * peer, as initiator and as responder; or it is the offers of two ends, which then negotiate with
+ * each other.
  */
 #include "fuzz.h"
 #include "kal_mpa.h"

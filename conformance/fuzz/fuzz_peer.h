@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The peer of a queue pair under test: one end of a socket, the state of a peer that would send right frames, and a
- * judge of every octet that the queue pair sends.
+ * The peer of a queue pair under test: one end of a socket, the protocol state of a peer that sends
+ * valid frames, and a checker for every octet that the queue pair sends.
  */
 #ifndef FUZZ_PEER_H
 #define FUZZ_PEER_H
@@ -38,8 +38,9 @@ struct fuzz_peer {
 void fuzz_peer_begin(struct fuzz_peer *peer, int fd, bool crc);
 
 /*
- * Make a frame as the input says: of any opcode, with what is right for it at this moment but for the faults that the
- * input names. `stags` are the regions that exist, `bases` where they begin. Returns the octets of the frame.
+ * Make a frame as the input says: of any opcode, valid at this moment except for the faults that
+ * the input names. `stags` are the keys of the regions that exist, `bases` their addresses. Returns
+ * the frame's number of octets.
  */
 struct fuzz_regions {
 	const uint32_t *stags;

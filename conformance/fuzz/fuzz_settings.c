@@ -29,8 +29,9 @@ row_of(unsigned index)
 }
 
 /*
- * A variable of the input. NULL: it names a file or a folder, which the harness must not read, or it is empty: no
- * environment has such a one, and getenv() of glibc reads two bytes of each.
+ * A variable that the input describes. NULL if it is not to be set: its row names a file or a
+ * folder, which the harness must not read; or the name is empty, which no real environment contains
+ * (getenv() of glibc reads two bytes of each name).
  */
 static char *
 variable_take(const uint8_t *text, size_t len)

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A process of the same user that means harm, at the other end of a link between processes (vp/emul/shm): it dials a listener, and sends
- * right packets and entries, packets and entries with members of the input, and words anywhere in the ring that the server reads. The
- * server does what an application does meanwhile. Whatever comes, memory that no key allows keeps its octets, no descriptor is
- * left, and a connection beside works.
+ * A malicious process of the same user, at the other end of a link between processes (vp/emul/shm).
+ * It connects to a listener and sends valid packets and entries, packets and entries with members
+ * from the input, and words at any place of the ring that the server reads. The server meanwhile
+ * acts as an application. Whatever is sent, memory that no key opens must stay unchanged, no
+ * descriptor may leak, and another connection must work.
  *
  * Input: an octet of options, then commands of one octet, each with what it needs. Time is virtual, and goes on with each look at it.
  */

@@ -2,17 +2,18 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The receive path of vp/iwarp as a stream of octets into a living queue pair.
+ * The receive path of vp/iwarp: a stream of octets into a connected queue pair.
  *
  * The input is commands: frames, right ones and wrong ones, raw octets, in pieces of any size; posts, Reads that are
  * outstanding, time that passes, ends of either side. One adapter lives as long as the process; each input
  * has a queue pair and a stream of its own. Time is virtual and there is no thread, so a run repeats exactly.
  *
- * Streams are socket pairs, which take a tenth of the time of TCP connections: getsockopt() is wrapped, and tells the
- * provider that they are TCP, with a segment size that the input chooses.
+ * Streams are socket pairs, which take a tenth of the time of TCP connections. getsockopt() is
+ * wrapped, so that the provider takes them for TCP, with a segment size that the input chooses.
  *
- * Whatever the peer does: what the queue pair sends is right; each request and receive completes once; the
- * connection ends with one event; memory that the peer may not write stays as it was.
+ * Whatever the peer does, the queue pair must send only valid frames, each request and receive must
+ * complete once, the connection must end with one event, and memory that the peer may not write
+ * must stay unchanged.
  */
 #include "fuzz_peer.h"
 

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The codecs of vp/iwarp: a stream of FPDUs, the headers of DDP and RDMAP with the state of one direction, the
- * messages in them, and the Terminate that answers a fault. The first octet of the input has the options; with
- * SEALED the harness fills in length and CRC of each frame, so that mutations reach what lies behind them.
+ * The codecs of vp/iwarp: a stream of FPDUs, the headers of DDP and RDMAP with the state of one
+ * direction, the messages in them, and the Terminate that answers a fault. The first octet of the
+ * input has the options; with SEALED the harness fills in length and CRC of each frame, so that
+ * mutated frames get past these checks to the code behind them.
  */
 #include "fuzz.h"
 #include "rdmap_check.h"

@@ -155,7 +155,7 @@ def kal():
 
 
 def kald():
-    """Requests with bodies of zeros and of ones by a client and by a tool, then raw packets."""
+    """Requests by a client and by a tool, with bodies of zeros and of ones, and then raw packets."""
     for kind in (0x00, 0x20):
         join = bytes([0x04 | kind])
         for number in range(14):
@@ -177,7 +177,8 @@ def letters():
 
 
 def cm():
-    """A connection of one process with itself, whole and broken off at each place; and each command by itself."""
+    """A connection of a process with itself, complete and ended after each command; and each
+    command alone."""
     create, destroy, bind, resolve, route, connect, listen, accept, disconnect, event = 0, 1, 2, 3, 4, 6, 7, 8, 10, 12
     flow = [[create, 0, 0, 0], [create, 0, 0, 0], [bind, 0, 0], [listen, 0, 5, 0], [resolve, 2, 0], [event, 0, 0], [route, 2, 0],
             [event, 0, 0], [connect, 2, 1, 4, 0], [event, 0, 0], [accept, 4, 2, 4, 0], [event, 0, 0], [event, 0, 0],
@@ -189,7 +190,8 @@ def cm():
 
 
 def mads():
-    """Each datagram by itself; a connection, a query and a refusal, with and without changed octets."""
+    """Each datagram of the vectors alone; and a connection, a query and a refusal, with and without
+    changed octets."""
     with open(os.path.join(HERE, '../../vp/roce/cm/tests/mads.txt'), encoding='utf-8') as file:
         for line in file:
             if not line.startswith('#'):
@@ -233,7 +235,8 @@ def settings():
 
 
 def roce():
-    """Each packet of the vectors by itself; each opcode to a queue pair in each state, with and without a receive and a request."""
+    """Each packet of the vectors alone; and each opcode to a queue pair in each state, with and
+    without a receive and a request."""
     with open(os.path.join(VECTORS, 'roce.json'), encoding='utf-8') as file:
         for octets in map(bytes.fromhex, re.findall(r'"hex": "([0-9a-f]{80,600})"', file.read())):
             yield bytes([0]) + octets[28 if octets[0] >> 4 == 4 else 48:]

@@ -4,8 +4,9 @@
 /*
  * The adapter record:NAME writes each call that passes the provider interface as a line of text (man it-replay has the format).
  *
- * Each line is written whole, under the lock of the file, which is taken last: no call of a provider or of the access layer is
- * made with it. The line of a request is written before the request is posted, so its completion comes behind it.
+ * Each line is written as a whole, under the lock of the file. No other lock is taken under that
+ * lock, and no call of a provider or of the access layer is made. The line of a request is written
+ * before the request is posted, so its completion comes behind it.
  */
 #ifndef RECORD_H
 #define RECORD_H

@@ -55,8 +55,8 @@ open_new(char *why, size_t room)
 }
 
 /*
- * At a fork no other thread is inside a line. Else a child could not end, since its own end takes the lock, or would write the part of a
- * line that was buffered.
+ * Before a fork, take the lock, so that no other thread is writing a line. Otherwise the child
+ * could not end, since its end takes the lock, or it would write the buffered part of a line again.
  */
 static void
 before_fork(void)

@@ -57,8 +57,9 @@ queue_pop(struct record_queue *queue, uint64_t number)
 }
 
 /*
- * With the lock: the oldest that this completion can be of, and all before it are done. The access layer gives requests that make no
- * completion ids of other requests. False: there is none.
+ * Finds the oldest request or receive to which this completion can belong; all before it are done.
+ * The access layer gives requests that make no completion the ids of other requests. False: none
+ * matches. The caller owns the lock.
  */
 static bool
 queue_take(struct record_queue *queue, const struct ri_wc *wc, bool receive, struct record_op *op)
@@ -106,8 +107,9 @@ record_srq_room(struct wrap_obj *srq, uint32_t max_wr)
 }
 
 /*
- * With the lock: a receive of a shared queue, which complete in any order. Of several with that id the oldest is taken, and it is
- * not known. False: no receive has that id, or it is not known which one it is.
+ * Finds the receive of a shared queue to which this completion belongs; such receives complete in
+ * any order. If several have that id, the oldest is removed, but the result is unknown. False: no
+ * receive has that id, or it is not known which one it is. The caller owns the lock.
  */
 static bool
 shared_take(struct record_queue *queue, uint64_t wr_id, struct record_op *op)
@@ -190,8 +192,9 @@ segments_text(struct wrap_rnic *rnic, const struct ri_sge *sgl, uint32_t count, 
 	return sum;
 }
 
-/* The CRC of the first `length` octets of segments, but for the first `skip`; without an adapter, of their addresses, whatever their keys. False: not all
- * of them can be read here. */
+/* The CRC of the first `length` octets of segments, without the first `skip`. Without an adapter,
+ * the segments' addresses are read whatever their keys are. False: some of the memory cannot be
+ * read here. */
 static bool
 segments_sum(struct wrap_rnic *rnic, const struct ri_sge *sgl, uint32_t count, uint64_t length,
 	     uint64_t skip, uint32_t *crc)

@@ -17,7 +17,7 @@ SHOWN = re.compile(r'@snippet (calls\w*\.c) (\w+)')
 
 
 def runs(calls, adapter):
-    """What is wrong with a run on this adapter, or None."""
+    """Runs the program on this adapter; returns a description of the fault, or None."""
     try:
         result = subprocess.run([calls, adapter], stdin=subprocess.DEVNULL, capture_output=True,
                                 text=True, timeout=PATIENCE, check=False)

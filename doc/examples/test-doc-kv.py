@@ -40,7 +40,7 @@ class Store(unittest.TestCase):
         self.server.stdout.close()
 
     def stop(self):
-        """What the server printed since it waits."""
+        """Ends the server and returns its output since it began to wait."""
         self.server.send_signal(signal.SIGTERM)
         said = self.server.communicate(timeout=PATIENCE)[0]
         self.assertEqual(self.server.returncode, 0, said)

@@ -20,7 +20,7 @@ CASES = [  # adapter, address where the server listens, what the client calls it
 
 
 def run(put, adapter, address, host):
-    """What the server said, and whether both sides did well; None where the server has no such address."""
+    """Runs both sides; returns the server's output, and whether both succeeded, or None in place of that if the server has no such address."""
     server = subprocess.Popen([put, adapter, '0'], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, text=True)
     try:

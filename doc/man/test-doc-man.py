@@ -77,7 +77,7 @@ def entries():
 
 
 def section(text, title):
-    """What stands in one section of a page."""
+    """Returns the text of one section of a page."""
     match = re.search(rf'^\.SH {title}\n(.*?)(?=^\.SH |\Z)', text, re.MULTILINE | re.DOTALL)
     return match.group(1) if match else ''
 
@@ -272,7 +272,7 @@ class Man(unittest.TestCase):
 
 
 class Roff(unittest.TestCase):
-    """What the generator does with texts that roff would take for something else."""
+    """Texts that roff would read as requests or escapes must be printed as they are."""
 
     def test_a_line_that_begins_like_a_request(self):
         page = man_roff.Page('x', '.TH x 3')

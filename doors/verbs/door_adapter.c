@@ -18,8 +18,8 @@
 #include "session_cancel.h"
 
 /*
- * The lock guards who uses which device. No call of the kAL is made under it: so it has no order with the locks that the kAL takes
- * at a fork.
+ * Guards which threads open, use and close which device. No call of the kAL is made under it, so it
+ * needs no order relative to the locks that the kAL takes at a fork.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER; /* door_device::opening has changed */
@@ -39,8 +39,9 @@ after_fork_parent(void)
 }
 
 /*
- * A child has none of the adapters. Their memory stays, since objects of the program point to it; their calls fail with EIO. The
- * child opens them anew. No lock of an adapter is taken: a thread that the child does not have may own it.
+ * In the child of a fork no adapter is open. The memory of the parent's adapters stays, since
+ * objects of the program point to it; their calls fail with EIO, and the child opens new ones. No
+ * lock of an adapter is taken, because a thread of the parent may have owned it at the fork.
  */
 static void
 after_fork_child(void)

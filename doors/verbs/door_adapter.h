@@ -52,8 +52,8 @@ door_is_roce(const struct door_adapter *adapter)
 struct door_device {
 	struct ibv_device device; /* first: what programs have */
 	/*
-	 * Providers of rdma-core that a program calls by name read a pointer behind ibv_device to learn
-	 * whether the device is one of their own, and find none.
+	 * Room behind ibv_device. A program may call a provider library of rdma-core directly; that
+	 * library reads a pointer there to learn whether the device is one of its own, and finds none.
 	 */
 	char room[512];
 	char adapter[64]; /* its name for the kAL */
@@ -73,10 +73,10 @@ door_device_of(struct ibv_device *device)
 }
 
 /*
- * Devices are entered by door_devices_refresh, which looks for adapters as ibv_get_device_list does,
- * and stay until the process ends. Numbers count from 0 in the order in which they were found. A
- * refresh returns how many of them are offered now, in the order in which programs see them, in
- * *offered, which the caller frees; -1: errno is set. Threads: any. Blocks for calls of the kAL.
+ * Enter the devices of all adapters, as ibv_get_device_list finds them. A device stays until the
+ * process ends, and is numbered from 0 in the order in which it was found. *offered: the devices
+ * that programs see now, in their order; the caller frees the array. Returns their number; -1:
+ * errno is set. Threads: any. Blocks for calls of the kAL.
  */
 int door_devices_refresh(struct door_device ***offered);
 unsigned door_devices_count(void);
@@ -108,8 +108,8 @@ void door_dispatch(void *adapter, const struct kal_event *event);
 __attribute__((format(printf, 2, 3))) void door_warn(struct door_adapter *adapter,
 						     const char *format, ...);
 /*
- * A refusal that a program cannot explain to its user: a line on stderr (kal_log_tell), the first time that this
- * `once` is used.
+ * Print a line on stderr (kal_log_tell), the first time for each `once`: a call was refused for a
+ * reason that its status cannot express, so a program cannot explain it to its user.
  */
 __attribute__((format(printf, 2, 3))) void door_refuse(atomic_flag *once, const char *format, ...);
 

@@ -149,8 +149,9 @@ came_by(const struct door_adapter *adapter, const struct ibv_grh *grh)
 }
 
 /*
- * The first entry of a port's table from which that GID can be answered: in RoCE one of its family. What was sent to a group is answered
- * from there. -1: there is none.
+ * The index of the first GID of a port from which a datagram to GID `to` can be sent; in RoCE one
+ * of the same family (IPv4 or IPv6). The reply to a datagram that was sent to a multicast group
+ * comes from that GID. -1: the port has none.
  */
 static int
 family_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *to)

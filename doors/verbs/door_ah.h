@@ -21,8 +21,9 @@ door_ah_of(const struct ibv_ah *ah)
 }
 
 /*
- * The way to a peer; 0, or EINVAL: no such port or GID index, or a local identifier that no port of ours has. Without a GID, a
- * local identifier names a port of the adapter, since its fabric has no others.
+ * The path to a peer. 0, or EINVAL: the port or GID index does not exist, or no port of the adapter
+ * has the local identifier. Without a GID, a local identifier names a port of this adapter, since
+ * its fabric has no other ports.
  */
 int door_ah_path(struct door_adapter *adapter, const struct ibv_ah_attr *attr,
 		 struct ri_ah_init *path);

@@ -12,8 +12,9 @@ struct door_qp;
 struct door_srq;
 
 /*
- * One kind of event of one object. Its memory is the object's, so an event needs none when it happens. An event that happens
- * again before the program takes it is one event, at the end of the list.
+ * One kind of event of one object. It is part of the object's memory, so raising it needs no
+ * allocation. If it is raised again before the program takes it, it stays a single event and moves
+ * to the end of the list.
  */
 struct door_async {
 	struct door_event event; /* first */
@@ -44,8 +45,8 @@ struct door_acks {
 };
 
 /*
- * The object ends: no dispatch finds it any more. Drop what the program has not taken, and wait until it has acknowledged
- * what it took.
+ * The object is being destroyed, and no dispatch finds it any more. Drop its events that the
+ * program has not taken, and wait until the program has acknowledged those that it took.
  */
 void door_async_end(struct door_context *context, struct door_async *asyncs, size_t num,
 		    const struct door_acks *acks);

@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Completion channels. A queue that fires joins the channel's list once, with a count of its events: it takes one place for
- * each, since the next event joins at the end when the one before is taken.
+ * Completion channels. A completion queue that fires joins the channel's list once, with a count of
+ * its events. It has only one place in the list: when one of its events is taken and others are
+ * left, it joins again at the end.
  *
- * A thread in ibv_get_cq_event sleeps as the waiters of a session do: it runs the engine of a software provider, so the event
- * often comes out of its own sleep.
+ * A thread in ibv_get_cq_event sleeps like any waiter of a session: it runs the engine of a
+ * software provider, so it often finds the event itself.
  */
 #include "door_channel.h"
 

@@ -16,8 +16,9 @@ door_channel_of(struct ibv_comp_channel *channel)
 /* One queue more. */
 void door_channel_join(struct door_channel *channel);
 /*
- * The queue ends: no dispatch finds it any more. Its events that nobody has taken are dropped; returns when the program has
- * acknowledged those that it took. The caller owns no lock.
+ * The completion queue is being destroyed, and no dispatch finds it any more. Drops its events that
+ * were not taken; returns when the program has acknowledged those that it took. The caller owns no
+ * lock.
  */
 void door_channel_leave(struct door_channel *channel, struct door_cq *cq);
 /* Under door_slots::lock: one event of the queue. */

@@ -30,8 +30,9 @@ struct door_qp;
 /* What stands for "/dev/infiniband/rdma_cm". A new channel; -1: errno is set. */
 int door_cm_open(void);
 /*
- * Is the descriptor that of a channel? It may be asked about any number, by every write of a program.
- * In the child of a fork the channels of its parent are channels whose commands fail with EIO.
+ * Whether the descriptor is that of a channel. Every write() of the program asks this, so the
+ * number may be anything. In the child of a fork the parent's channels still count as channels, but
+ * their commands fail with EIO.
  */
 bool door_cm_is(int fd);
 /*
@@ -48,11 +49,10 @@ void door_cm_raised(struct door_adapter *adapter, uint64_t ctx, const struct kal
 /* The adapter failed: raise RDMA_CM_EVENT_DEVICE_REMOVAL at its ids. Dispatch calls it, under door_slots::lock. */
 void door_cm_device_lost(struct door_adapter *adapter);
 /*
- * The program destroys a queue pair, which is not closed yet. A connection of iWARP ends in order
- * now, if the program has not ended it. If the connection is being ended in order, this waits for the
- * end, for a bounded time: otherwise what the program sent last might be lost. Afterwards no id has
- * the queue pair; an id that was connected has its DISCONNECTED event.
- * The caller owns no lock.
+ * The program destroys a queue pair; the kAL's is not destroyed yet. A connection of iWARP is
+ * disconnected now, if the program has not done so. This waits a bounded time until the connection
+ * has ended, since otherwise the program's last messages might be lost. Afterwards no id has the
+ * queue pair; an id that was connected has its DISCONNECTED event. The caller owns no lock.
  */
 void door_cm_qp_leaves(struct door_qp *qp);
 

@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Addresses of ids: which device has one, which device reaches one, and ports.
+ * Addresses of ids of rdma_cm: which device has a local address, which device reaches a remote one,
+ * and ports.
  *
- * A port belongs to an id from its bind on, for all devices, as with the kernel. A socket of the host keeps it, which is bound to the
- * address and neither listens nor connects. So processes behind the door, and programs that use TCP, do not take each other's ports.
+ * As in the kernel, a port belongs to an id from its bind on, for all devices. A socket of the host
+ * reserves it; it is bound to the address, and neither listens nor connects. So processes behind
+ * the door, and programs that use TCP, do not take each other's ports.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -149,8 +151,9 @@ set_reuse(int fd, bool on)
 }
 
 /*
- * Bind so that no later bind to the port succeeds, except by sockets that share it (door_cm_port_share). Connections of the past may
- * still have the port in the host's tables: they are no reason to refuse it, so a second try binds beside them.
+ * Bind so that no later bind to the port succeeds, except by sockets that share it
+ * (door_cm_port_share). If connections that have ended still occupy the port (TIME_WAIT), the port
+ * is not refused: a second try binds with SO_REUSEADDR.
  */
 static int
 bind_alone(int fd, const struct sockaddr_storage *addr, bool reuse)
@@ -201,8 +204,9 @@ is_taken_here(const struct door_cm_id *id, struct sockaddr_storage *addr, bool r
 }
 
 /*
- * Does an id of this process listen at that port, at another address? The kAL may listen there at all addresses of the host then, so that
- * nobody else can have the port, and no socket can keep it.
+ * Does an id of this process listen at that port, at another address? Then the kAL may listen there
+ * at all addresses of the host, so no socket can reserve the port, and no other program can have
+ * it.
  */
 static bool
 is_heard_here(const struct door_cm_id *id, uint16_t port)
@@ -225,8 +229,9 @@ door_cm_port_is_shared(struct door_cm_id *id)
 }
 
 /*
- * Reserve the port of an address, or any if it has none; then *addr has it. 0 or an errno. An address of a device that the host does
- * not have, a GID, is as any address of its family here.
+ * Reserve the port of an address, or a free one, and write it to *addr. 0 or an errno. An address
+ * that the host does not have, such as a GID of a device, is replaced by the wildcard address of
+ * its family.
  */
 static int
 port_reserve(struct door_cm_id *id, struct sockaddr_storage *addr)
@@ -273,8 +278,9 @@ port_reserve(struct door_cm_id *id, struct sockaddr_storage *addr)
 }
 
 /*
- * The kAL listens at all addresses of a spigot, whatever address the id has. So other ids of the process that have the port, at other
- * addresses or of the other family, share it, too.
+ * Let other ids of the process share the port of this id. The kAL listens at all addresses of a
+ * spigot, whatever address the id has; so ids that have the port at other addresses, or in the
+ * other family, need it as well.
  */
 void
 door_cm_port_share(struct door_cm_id *id)
@@ -422,8 +428,8 @@ multicasts(struct door_adapter *adapter, struct place *place)
 }
 
 /*
- * Adapters that a search has opened, and that did not fit. The next search needs them, too, so they stay open as long as there are
- * channels.
+ * Adapters that a search for an address opened and did not choose. The next search would open them
+ * again, so they stay open as long as there are channels.
  */
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct door_adapter *kept[KEPT_MAX];
@@ -564,8 +570,9 @@ bind_device(struct door_cm_id *id, const struct ri_addr *addr, const struct sock
 }
 
 /*
- * A loopback address that no device has leaves the id without a device, as the kernel leaves each id with one: libfabric asks so
- * which devices there are. An id for datagrams is refused: no device may have those, and pyverbs goes through the missing one.
+ * A loopback address that no device has leaves the id without a device. The kernel does so with
+ * every loopback address, and libfabric uses it to ask which devices exist. An id for datagrams is
+ * refused instead, because pyverbs would dereference the missing device.
  */
 static bool
 is_loopback(const struct ri_addr *addr)

@@ -104,8 +104,9 @@ fd_enter(int fd, struct door_cm_channel *channel)
 /* --- forks ------------------------------------------------------------------------------------------- */
 
 /*
- * In the child. The descriptors of channels are the parent's, too, so commands must not reach them. Sockets that keep ports are
- * closed, or the child would keep the parent's ports.
+ * In the child of a fork: the descriptors of channels are shared with the parent, so the child must
+ * send no command through them. The sockets that reserve ports are closed, because otherwise the
+ * child would keep the parent's ports occupied.
  */
 static void
 forget_all(void)

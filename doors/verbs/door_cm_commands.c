@@ -42,7 +42,8 @@ create_id(const struct call *call)
 	bool entered;
 
 	/*
-	 * The port spaces IB and IPOIB are not served. A librdmacm that learns so for IB uses the commands for IP addresses.
+	 * The port spaces IB and IPOIB are refused. When librdmacm gets this error for IB, it uses the
+	 * commands for IP addresses.
 	 */
 	if (in->ps != RDMA_PS_TCP && in->ps != RDMA_PS_UDP)
 		return EINVAL;
@@ -343,8 +344,9 @@ set_option(const struct call *call)
 }
 
 /*
- * The kernel of InfiniBand takes COMM_EST as the end of the set-up, and has no use for it afterwards. Here an adapter finds the end out by
- * itself. Other events do not concern rdma_cm, and iWARP has no use for any.
+ * The program reports an asynchronous event. The kernel's rdma_cm of InfiniBand takes COMM_EST as
+ * the end of the connection's set-up. Here an adapter finds that out itself, so nothing is done.
+ * Other events do not concern rdma_cm, and iWARP ignores all of them.
  */
 static int
 notified(const struct door_cm_id *id, enum door_cm_state state, uint32_t event)
@@ -593,8 +595,9 @@ execute(struct door_cm_channel *channel, const void *buffer, size_t length, int 
 }
 
 /*
- * The program closed the channel's descriptor by a call that the door does not see, and the number is another descriptor's now. An
- * eventfd has no type of file, which sockets, pipes and files have.
+ * Whether the program closed the channel's descriptor by a call that this layer does not see, and
+ * the number now belongs to another file. An eventfd has no file type, unlike sockets, pipes and
+ * files.
  */
 static bool
 is_stale(int fd)

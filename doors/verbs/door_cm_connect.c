@@ -617,8 +617,9 @@ end_in_order(struct door_cm_id *id, const struct door_qp *qp)
 }
 
 /*
- * Wait until a connection that is being closed has ended. The provider's engine may be what has to send the rest, and nobody else may
- * be running it.
+ * Wait until a connection that is being closed has ended. Meanwhile this thread runs the provider's
+ * engine, since the rest of the data may still have to be sent, and no other thread may be running
+ * it.
  */
 static void
 await_end(struct door_cm_id *id, struct session *session)
@@ -728,8 +729,10 @@ attr_of_peer(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
 }
 
 /*
- * For a queue pair that the kAL connects, or before the program has named one: the states that librdmacm goes through are only shown.
- * The mask leaves out what the kAL sets; what the peer has said is there for a program that reads it, as UCX does of a request.
+ * INIT_QP_ATTR for a queue pair that the kAL connects, or before the program has named one.
+ * librdmacm moves such a queue pair through states without effect, so the mask leaves out the
+ * attributes that the kAL sets. The peer's attributes are filled in for a program that reads them,
+ * as UCX does with those of a request.
  */
 static int
 attr_connected(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)

@@ -97,8 +97,8 @@ door_cm_move_events(struct door_cm_id *id, struct door_cm_channel *to)
  * A thread that sleeps in GET_EVENT. It reads a descriptor of its own: such a read() goes on after a signal handler with SA_RESTART,
  * as the kernel's GET_EVENT does, and it does not depend on the channel's descriptor, which the program may close meanwhile.
  *
- * It is no part of the stack: a signal handler that leaves the call by longjmp() leaves it in the list, and wakes still write to
- * its descriptor.
+ * It is allocated, not on the stack: if a signal handler leaves the call by longjmp(), it stays in
+ * the list, and wakes still write to its descriptor.
  */
 struct door_cm_sleeper {
 	struct door_cm_sleeper *next; /* door_cm_channel::sleepers */
@@ -159,8 +159,9 @@ sleeper_new(struct door_cm_channel *channel)
 }
 
 /*
- * Under the lock, which it gives back: sleep until there may be an event. 0, or an errno: EINTR after a signal handler without
- * SA_RESTART. The thread may be cancelled here; then the caller's reference to the channel is given back.
+ * Sleep until there may be an event; called with the lock, which it releases. 0, or an errno: EINTR
+ * after a signal handler without SA_RESTART. The thread may be cancelled here; then the caller's
+ * reference to the channel is released.
  */
 static int
 sleep_on(struct door_cm_channel *channel, int cancel_state)

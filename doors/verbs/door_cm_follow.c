@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Ids that listen everywhere also hear devices that come later. While there are such ids, a thread waits for news of the host's
- * interfaces and their addresses, and lets the ids listen again. It is a thread of its own because listening opens adapters, which
- * the host's service thread may have to help with.
+ * Ids that listen at the wildcard address also listen on devices that appear later. While there are
+ * such ids, a thread waits for changes of the host's interfaces and addresses, and lets the ids
+ * listen again. It is a separate thread because listening opens adapters, which may need the host's
+ * service thread.
  */
 #include <errno.h>
 #include <linux/netlink.h>

@@ -4,9 +4,11 @@
 /*
  * Listeners, and the requests that arrive at them.
  *
- * A listener of the kAL serves one port of one spigot, at all addresses. An id listens at one address, or at all of a family, on one
- * device or on all. So an id hears several listeners, and a listener is heard by several ids: a struct door_cm_hearing for each pair.
- * A request goes to the id that is bound to the address at which it arrived, or else to one that listens at any.
+ * A listener of the kAL serves one port of one spigot, at all addresses. An id listens at one
+ * address, or at all of a family, on one device or on all. So an id may use several listeners, and
+ * a listener may serve several ids; there is a struct door_cm_hearing for each such pair. A request
+ * goes to the id that is bound to the address at which it arrived, or else to one that listens at
+ * any.
  */
 #include <errno.h>
 #include <stdlib.h>

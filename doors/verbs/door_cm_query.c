@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What programs ask about an id: QUERY_ROUTE, and QUERY with its three options. librdmacm finds the device by the GUID and index in
- * the answers.
+ * The commands QUERY_ROUTE and QUERY, with the three options of QUERY. librdmacm finds the device
+ * of an id by the GUID and the index in the replies.
  */
 #include <errno.h>
 #include <infiniband/ib.h>

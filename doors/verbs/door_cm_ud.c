@@ -146,8 +146,9 @@ door_cm_ud_end(struct door_cm_id *id)
 /* --- multicast groups ---------------------------------------------------------------------------------------- */
 
 /*
- * The GID of a group. On InfiniBand an IP address is a part of it, as the kernel's rdma_cm makes it (RFC 4391 with a signature of its
- * own); an address that a subnet manager has given is a GID already.
+ * The GID of a multicast group. On InfiniBand an IP address is embedded in it in the way of the
+ * kernel's rdma_cm (RFC 4391, with another signature). An address that a subnet manager assigned is
+ * a GID already.
  */
 static union ibv_gid
 group_gid(const struct door_adapter *adapter, const struct ri_addr *addr)

@@ -134,8 +134,9 @@ door_context_put(struct door_context *context)
 }
 
 /*
- * A program may close a context that has objects; the kernel destroys them then. Here connections end, and the
- * objects stay as long as the program does not destroy them, since it may have pointers to them.
+ * A program may close a context that still has objects; the kernel destroys them then. Here
+ * connections are ended. The objects stay until the program destroys them, since it may have
+ * pointers to them.
  */
 EXPORT int
 ibv_close_device(struct ibv_context *context)
@@ -295,8 +296,8 @@ speed_code(uint32_t mbps)
 }
 
 /*
- * The address that an entry of the GID table stands for: each address of the port that fits the adapter; NULL: there is no such
- * entry. A port that has GIDs shows those alone.
+ * The address that belongs to an entry of the GID table: the table has each address of the port
+ * that fits the adapter. A port that has GIDs shows only those. NULL: the entry does not exist.
  */
 static const struct ri_addr *
 addr_at(const struct ri_port_attr *port, uint32_t index)

@@ -14,8 +14,8 @@ struct door_context {
 	struct door_adapter *adapter;
 	struct door_context *next; /* door_adapter::contexts */
 	/*
-	 * The program, until it closes the context, and objects that have no other parent: a program may close
-	 * the context before it destroys them.
+	 * References: one of the program, until it closes the context, and one of each object without
+	 * another parent. A program may close the context before it destroys them.
 	 */
 	atomic_uint refs;
 	struct door_events async; /* its descriptor is ibv_context::async_fd */

@@ -247,8 +247,10 @@ door_wc_flags(const struct ri_wc *wc)
 }
 
 /*
- * The service level of a datagram. There is none on Ethernet: devices say there which header is in front of it, with bit 3 for RoCE v2 and
- * 1 for IPv6 or 2 for IPv4 below (IB annex A17, A17.4.5.1, wants such a flag), and UCX looks for the address where that header has it.
+ * The service level of a datagram's completion. Ethernet has none; there devices report in this
+ * field which header precedes the datagram: bit 3 for RoCE v2, with 1 for IPv6 or 2 for IPv4 below
+ * (IB annex A17, A17.4.5.1, demands such a flag). UCX reads the sender's address from the place of
+ * that header.
  */
 uint8_t
 door_wc_sl(const struct door_cq *cq, const struct ri_wc *wc)
@@ -398,8 +400,9 @@ door_cq_notify(struct ibv_cq *ibv, int solicited_only)
 		pthread_mutex_unlock(&cq->keep_lock);
 	}
 	/*
-	 * A completion is there that no event has reported, so the event is due now. The standard wants none for it, but some devices
-	 * raise one, and some programs rely on that. An event that reports the same completion again would be one too many.
+	 * The queue has a completion that no event has reported, so the event is raised now. The standard
+	 * does not demand that, but some devices do it, and some programs rely on it. No second event may
+	 * report the same completion.
 	 */
 	if (status == RI_ERR_NOT_EMPTY || (status == RI_SUCCESS && kept)) {
 		pthread_mutex_lock(&adapter->slots.lock);

@@ -50,8 +50,9 @@ struct door_cq {
 	unsigned async_taken;
 
 	/*
-	 * Completions that were taken from the provider and not given to the program yet. A poll looks for them if `keeps` is
-	 * set: while a queue pair is reset, until they are taken, and always on an extended queue.
+	 * Completions that were taken from the provider and not yet passed to the program. A poll looks
+	 * for them if `keeps` is set: from the reset of a queue pair until they are taken, and always on
+	 * an extended queue.
 	 */
 	atomic_bool keeps;
 	pthread_mutex_t
@@ -85,8 +86,9 @@ struct ibv_cq_ex *door_cqx_create(struct ibv_context *context, struct ibv_cq_ini
 int door_cqx_inherited(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
 
 /*
- * The next completion that was kept back or comes from the provider, with the number of its queue pair; NULL: there is none.
- * Completions of queue pairs that are gone are skipped. Under keep_lock.
+ * The next completion, one that was kept back or one from the provider, with the number of its
+ * queue pair. NULL: the queue is empty. Completions of destroyed queue pairs are skipped. The
+ * caller owns keep_lock.
  */
 const struct ri_wc *door_cq_next(struct door_cq *cq, uint32_t *qpn);
 /* The words of verbs for parts of a completion. */
@@ -96,8 +98,8 @@ unsigned door_wc_flags(const struct ri_wc *wc);
 uint8_t door_wc_sl(const struct door_cq *cq, const struct ri_wc *wc);
 
 /*
- * Drop the completions of a queue pair, which makes none any more: its slot. Others stay. ENOMEM: none was dropped. Control
- * call.
+ * Drop the completions of a queue pair, which makes no more; `qp_ctx` names its slot. Completions
+ * of other queue pairs stay. ENOMEM: none was dropped. Control call.
  */
 int door_cq_drop(struct door_cq *cq, uint64_t qp_ctx);
 

@@ -72,8 +72,9 @@ watch_forks(void)
 /* --- one device --------------------------------------------------------------------------------------- */
 
 /*
- * A GUID that is the same in each run: of the machine, or the node of a simulation, and the name. Bit 1 of the first octet says that it is administered locally,
- * bit 0 that it is of one machine.
+ * A GUID that is the same in each run. It is a hash of the machine's id (or the number of a
+ * simulated node) and the name. In its first octet, bit 1 says that it is locally administered, and
+ * bit 0 is clear, so that it is not a multicast address.
  */
 static __be64
 guid_of(const char *adapter)

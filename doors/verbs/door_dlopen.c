@@ -3,9 +3,10 @@
 
 /*
  * Programs that look for libibverbs by themselves: with dlopen() and dlvsym(). A preloaded object
- * comes before libibverbs where symbols are looked up, but not for a handle of libibverbs. So for that
- * name they get the replacement library (libibverbs.so.1 in the folder "verbs" beside the door), which
- * has the door, then the real libibverbs behind it; or the door itself where that is not installed.
+ * comes before libibverbs where symbols are looked up, but not for a handle of libibverbs. So for
+ * that name they get a replacement library (libibverbs.so.1 in the folder "verbs" beside the
+ * preloaded object). A look-up in it finds the functions of the preloaded object first, then those
+ * of the real libibverbs. If it is not installed, programs get the preloaded object itself.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -60,8 +61,9 @@ file_for(const char *file)
 }
 
 /*
- * It ends in a jump, not in a call: after a call, the dynamic linker would take the door for the caller, and would not
- * look into folders that the caller names (RUNPATH). So the compiler may put nothing behind it.
+ * Ends in a jump to the real dlopen, not in a call. After a call, the dynamic linker would take
+ * this object for the caller, and would not search the folders that the real caller names
+ * (RUNPATH). So the compiler must not put code behind it.
  */
 ENDS_IN_A_JUMP __attribute__((no_sanitize("address", "thread", "undefined"))) EXPORT void *
 dlopen(const char *file, int mode)

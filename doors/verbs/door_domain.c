@@ -90,8 +90,9 @@ ibv_dealloc_pd(struct ibv_pd *ibv)
 }
 
 /*
- * A parent domain has no effect here: its memory functions are not called, since no queue is in memory of the program, and a
- * thread domain is a hint that permits fewer locks, but requires nothing. Both memory functions must be given, or none.
+ * A parent domain has no effect here. Its memory functions are not called, because no queue lies in
+ * memory of the program. A thread domain is a hint that permits fewer locks and requires nothing.
+ * Either both memory functions must be given, or neither.
  */
 struct ibv_pd *
 door_parent_alloc(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)

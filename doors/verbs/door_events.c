@@ -39,9 +39,9 @@ door_events_fini(struct door_events *events)
 }
 
 /*
- * Make the descriptor readable; one that is readable gets an edge. It cannot fail: the counter is far
- * from its end, and the descriptor is ours. By the system call, since write() to the descriptor of an
- * event channel is a command (door_hooks.c).
+ * Make the descriptor readable; if it is readable already, this makes another edge for epoll. It
+ * cannot fail: the counter is far from its limit, and the descriptor belongs to this layer. It uses
+ * the system call, since write() to the descriptor of an event channel is a command (door_hooks.c).
  */
 static void
 show(struct door_events *events)
@@ -137,8 +137,9 @@ door_events_blocks(const struct door_events *events)
 }
 
 /*
- * Which handler ran is not known. If the program has handlers of both kinds the answer is no: a
- * program that waits to be interrupted would hang otherwise.
+ * Whether a read() would go on after the signal handler that ran. Which handler that was is not
+ * known. If the program has handlers with and without SA_RESTART, the answer is no, since otherwise
+ * a program that waits to be interrupted would hang.
  */
 bool
 door_events_restarts(void)

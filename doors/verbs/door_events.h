@@ -70,8 +70,9 @@ bool door_events_sleep(const struct door_events *events);
 bool door_events_restarts(void);
 
 /*
- * Must an object that ends wait until more of the events that were taken are acknowledged? A program that acknowledges more than it took
- * has made a mistake, and would never find the numbers equal. They count round.
+ * Must an object that ends wait until more of the events that were taken are acknowledged? The
+ * counts wrap around. They are not compared for equality, because a program that acknowledges more
+ * than it took (a mistake) would then wait for ever.
  */
 static inline bool
 door_events_unacknowledged(uint32_t taken, uint32_t acknowledged)

@@ -14,8 +14,9 @@ EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigne
 			      unsigned *type);
 
 /*
- * Functions of releases after the one whose headers are here (nodes 1.15 to 1.18, rdma-core of August 2026): a program that was
- * built with them finds them here and not in the real library.
+ * Functions of libibverbs that are newer than the headers used here (nodes 1.15 to 1.18, rdma-core
+ * of August 2026). A program that was built with a newer release must find them here and not in the
+ * real library.
  */
 struct ibv_buf;
 struct ibv_comp_cntr;

@@ -6,9 +6,9 @@
  * librdmacm uses the device file of rdma_cm, those that close a descriptor, and those that open files
  * of door_sysfs.h. For everything else each of them only calls the real one.
  *
- * A child of vfork() runs in the memory of its parent and closes descriptors of its own, often all of
- * them. These are copies; the parent's channels must not end. So what closes a channel first looks
- * whose process it is.
+ * A child of vfork() runs in the memory of its parent and closes descriptors of its own, often all
+ * of them. Its descriptors are copies, so the parent's channels must not end with them. So a
+ * function that closes a channel first checks whether it runs in the channel's own process.
  */
 
 /* Programs call either form of open() and fstat(), so this file has both: it is compiled as one without large files. */
@@ -65,8 +65,9 @@ note_process(void)
 }
 
 /*
- * They are looked up before constructors of the program, and again at a use before that: the constructors of a library may run
- * before ours. Threads that look them up at once find the same.
+ * The real functions are looked up before the program's constructors run, and at their first use if
+ * that comes earlier: constructors of a library may run before ours. Threads that look them up at
+ * the same time find the same addresses.
  */
 static atomic_bool looked_up;
 
@@ -255,8 +256,8 @@ number_of_text(const char *text)
 }
 
 /*
- * The number of the kernel's own device of rdma_cm. Where the kernel has one, librdmacm knows the
- * number from a netlink socket and takes no file with another; 0: it has none.
+ * The device number of the kernel's own device file of rdma_cm; 0 if the kernel has none. librdmacm
+ * learns that number from a netlink socket, and accepts no file with another number.
  */
 static dev_t
 find_cm_number(void)

@@ -30,9 +30,10 @@ typedef int itapi_verbs_list_fn(void (*each)(void *arg, const struct itapi_verbs
 struct ri_host;
 
 /*
- * The calling thread is one of a node of a simulation, numbered from 1, and what it opens uses that host table; NULL and 0: it is
- * none any more. Each node has devices of its own. 0 with a table: a thread that looks for devices before there are nodes, or one
- * of the simulation itself.
+ * From now on the calling thread belongs to a node of a simulation, numbered from 1, and what it
+ * opens uses that host table. NULL and 0: it belongs to no node any more. Each node has its own
+ * devices. Node 0 with a table is for threads that look for devices before there are nodes, and for
+ * threads of the simulation itself.
  */
 void itapi_verbs_simulate(const struct ri_host *host, unsigned node);
 

@@ -36,8 +36,10 @@ door_access(unsigned access)
 }
 
 /*
- * In verbs every region can be read locally, and local write access is enough for the sink of an RDMA Read. Where the sink
- * needs remote write access, it gets that, too: the peer of a queue pair in the domain that knows the key can write there.
+ * In verbs every region can be read locally, and local write access is enough for the sink of an
+ * RDMA Read. If the adapter demands remote write access of a sink (iWARP), the region gets that
+ * right, too. Then each peer that knows the key and is connected to a queue pair of the same domain
+ * can write there.
  */
 static uint32_t
 region_access(const struct door_adapter *adapter, unsigned access)
@@ -111,8 +113,9 @@ key_octet(const struct door_adapter *adapter)
 }
 
 /*
- * A region of verbs is shareable, so no peer can invalidate it, and take it away from the other connections: only windows and regions for fast
- * registration are for that, and a program of libibverbs has none of these.
+ * A region of verbs is shareable, so that no peer can invalidate it and so take it away from other
+ * connections. Peers may invalidate only windows and regions for fast registration; a region of
+ * libibverbs is neither.
  */
 static struct kal_mr_req
 mr_request(const struct door_mr *mr, uint32_t id)
@@ -260,8 +263,8 @@ rereg_refused(int error)
 }
 
 /*
- * The kAL's call changes nothing when it fails, so the region stays valid then: that is what the result says, whatever the
- * reason is.
+ * A call of the kAL that fails changes nothing, so after a failure the region is still valid. The
+ * result says so, whatever the cause of the failure.
  */
 EXPORT int
 ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *ibv_pd, void *addr, size_t length,

@@ -71,8 +71,9 @@ void door_pd_drop(struct door_pd *pd);
 uint32_t door_access(unsigned access);
 
 /*
- * Windows that a queue pair has bound belong to it, so a provider refuses to destroy it. In verbs they survive it, unbound:
- * so they become new windows, with new keys in ibv_mw::rkey.
+ * Replace the windows that a queue pair has bound. A provider refuses to destroy a queue pair that
+ * has bound windows. In verbs the windows survive it, unbound: so they become new windows, with new
+ * keys in ibv_mw::rkey.
  */
 void door_windows_renew(struct door_pd *pd, uint32_t qpn);
 

@@ -4,13 +4,15 @@
 /*
  * ibv_modify_qp and ibv_query_qp.
  *
- * A program that connects queue pairs by itself brings RESET to INIT to RTR to RTS. Here RESET and INIT are IDLE of RNIC-PI, RTR
- * is ri_peer_ops::receive and RTS is ri_peer_ops::send. A queue pair for datagrams runs from its creation on; posts are what its
- * state decides.
+ * A program that connects queue pairs by itself brings RESET to INIT to RTR to RTS. Here RESET and
+ * INIT are IDLE of RNIC-PI, RTR is ri_peer_ops::receive and RTS is ri_peer_ops::send. The
+ * provider's queue pair for datagrams runs from its creation on; the state of verbs only decides
+ * whether posts are accepted.
  *
- * For a queue pair that rdma_cm connects, librdmacm makes the moves with attributes that the door itself has given it: the
- * state and the rights to INIT and RTR, and nothing to RTS. The connection makes the real moves. Such a queue pair is known by
- * its first move, to INIT without a port, which nobody else makes.
+ * If rdma_cm connects the queue pair, librdmacm asks rdma_init_qp_attr() for the attributes of each
+ * move and passes them to ibv_modify_qp(). The door returns the state and the rights for INIT and
+ * RTR, and no attributes for RTS. The real moves are made by the connection. Such a queue pair is
+ * recognised by its first move, to INIT without a port, which only librdmacm makes.
  */
 #include <errno.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The operations of contexts, which the inline functions of verbs.h call. What is left NULL is answered with EOPNOTSUPP by
- * verbs.h itself; door_refuse.c has the rest.
+ * The operations of contexts, which the inline functions of verbs.h call. Where an operation is
+ * NULL, verbs.h itself returns EOPNOTSUPP. The functions that cannot be supported are in
+ * door_refuse.c.
  */
 #include <errno.h>
 
@@ -131,8 +132,8 @@ inherit_slot(struct door_slot *slot)
 }
 
 /*
- * No lock is taken, since a thread that the child does not have may own it; and the child has no other thread that could use
- * these objects.
+ * In the child of a fork. No lock is taken, because a thread of the parent may have owned it at the
+ * fork; and no other thread of the child can use these objects yet.
  */
 void
 door_inherit(struct door_adapter *adapter)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work requests. The fast path: no lock, no allocation, one look at the state of the queue pair. A request that the provider
- * would take in any state is refused here in those in which verbs refuses it.
+ * Work requests. The fast path: no lock, no allocation, one read of the queue pair's state. The
+ * provider accepts some requests in more states than verbs; in those states they are refused here.
  */
 #include "door_post.h"
 

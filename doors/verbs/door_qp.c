@@ -106,9 +106,11 @@ type_of(enum ibv_qp_type type)
 }
 
 /*
- * Sizes as asked for. IRD and ORD are exact at creation, and a program tells them when it connects, so this gives what the device
- * promises. Rights that can change later come with ibv_modify_qp; otherwise the queue pair has all of them from the beginning,
- * since those of regions count as well.
+ * The attributes of the provider's queue pair. Its sizes are those that the program asks for.
+ * RNIC-PI fixes IRD and ORD at creation, but a program of verbs names them only when it connects;
+ * so the queue pair gets the device's maximum. If access rights can change later, ibv_modify_qp
+ * sets them. Otherwise the queue pair has all rights from the beginning; those of regions still
+ * limit the peer.
  */
 static struct ri_qp_init
 init_of(const struct door_qp *qp, const struct ibv_qp_init_attr_ex *attr)
@@ -299,8 +301,8 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 /* --- destroy -------------------------------------------------------------------------------------------- */
 
 /*
- * The provider's queue pair. Windows that it has bound are renewed first; a bind that was posted may still be under way then, so
- * this takes more than one round.
+ * Destroy the provider's queue pair. Windows that it has bound are replaced first. A bind that was
+ * posted may still be in progress, so this may take several rounds.
  */
 static void
 queue_destroy(struct door_qp *qp)

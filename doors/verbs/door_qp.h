@@ -87,8 +87,8 @@ door_qp_of(struct ibv_qp *qp)
  */
 struct door_qp *door_qp_numbered(struct door_adapter *adapter, uint32_t qpn);
 /*
- * Under door_slots::lock, from dispatch or not: rdma_cm has connected it, or its connection is over.
- * The state that the program sees follows; no call of the kAL is made.
+ * Under door_slots::lock: rdma_cm has connected the queue pair, or its connection has ended. The
+ * state that the program sees is changed; no call of the kAL is made.
  */
 void door_qp_connected(struct door_qp *qp);
 void door_qp_ended(struct door_qp *qp);
@@ -98,8 +98,8 @@ void door_qp_raised(struct door_qp *qp, enum ri_event event);
 void door_qp_events_init(struct door_qp *qp);
 
 /*
- * The state of a new queue pair, and of one that is reset. iWARP has one state before the connection, which drivers call INIT:
- * it takes receives.
+ * The state of a new queue pair, and of one that is reset. iWARP has a single state before the
+ * connection, in which receives can be posted; kernel drivers report it as INIT.
  */
 static inline enum ibv_qp_state
 door_qp_first_state(const struct door_adapter *adapter)

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events of queue pairs, and what rdma_cm says of their connections.
+ * Asynchronous events of queue pairs, and the effect of rdma_cm's connections on their states.
  *
- * An orderly end raises no event of verbs, nor does a reset by the peer: a program that connects by rdma_cm gets
- * an event there, and one that connects by itself finds errors in its completions.
+ * Neither a disconnect nor a reset by the peer raises an event of verbs. A program that connects by
+ * rdma_cm gets an event there; one that connects by itself finds errors in its completions.
  */
 #include "door_qp.h"
 
@@ -96,8 +96,9 @@ door_qp_connected(struct door_qp *qp)
 }
 
 /*
- * A program with a shared receive queue waits for IBV_EVENT_QP_LAST_WQE_REACHED before it destroys a queue pair. RNIC-PI reports
- * an end after all completions, so that event is raised here.
+ * A queue pair's connection has ended. A program with a shared receive queue waits for
+ * IBV_EVENT_QP_LAST_WQE_REACHED before it destroys a queue pair. RNIC-PI reports the end after all
+ * completions, so that event can be raised here.
  */
 void
 door_qp_ended(struct door_qp *qp)

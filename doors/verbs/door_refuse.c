@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Functions that no adapter of ours can serve. They are defined all the same: the real library's would take our objects for its
- * own. Each says EOPNOTSUPP.
+ * Functions that no adapter here can support; each fails with EOPNOTSUPP. They are defined because
+ * otherwise a program would call those of the real libibverbs, which would take our objects for its
+ * own.
  */
 #include "door_refuse.h"
 

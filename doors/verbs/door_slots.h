@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The contexts that the kAL and the provider give back in events and completions. A context names a
- * slot and the owner of the slot for a time: it says nothing any more once the object gave the slot
- * back, while a pointer would be followed. The memory of slots is never given back, so a poll may
- * read one without a lock.
+ * The context numbers that the kAL and the provider return in events and completions. A number
+ * names a slot and one owner of the slot. When the object releases the slot, the number becomes
+ * invalid; a pointer in its place would dangle. The memory of slots is never freed, so a poll may
+ * read a slot without a lock.
  */
 #ifndef DOOR_SLOTS_H
 #define DOOR_SLOTS_H
@@ -64,8 +64,8 @@ door_slot_at(struct door_slot *first, uint64_t ctx)
 }
 
 /*
- * Has the object of the context the slot still? For a reader without the lock: what it reads of the slot then may belong to the
- * next owner a moment later.
+ * Does the slot still belong to the object that this context names? For readers without the lock:
+ * right after the answer the slot may go to the next owner.
  */
 static inline bool
 door_slot_is(const struct door_slot *slot, uint64_t ctx)

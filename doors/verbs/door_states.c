@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The table of moves. Every state but RESET can go to ERR, and every state to RESET, without attributes; the other moves are
- * listed. The kernel lets a queue pair in INIT be configured again, and one in RESET be reset.
+ * The table of allowed moves between states of verbs. Every state but RESET can go to ERR, and
+ * every state to RESET, without attributes; the table lists the other moves. As in the kernel, INIT
+ * to INIT and RESET to RESET are allowed.
  */
 #include "door_states.h"
 

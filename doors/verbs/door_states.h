@@ -10,8 +10,8 @@
 #include <infiniband/verbs.h>
 
 /*
- * May a queue pair of that type make the move with these IBV_QP_* bits? With every attribute that the move requires and none
- * that it does not take (IBTA volume 1, 11.2.5.2).
+ * May a queue pair of that type make this move with these IBV_QP_* bits? The bits must include each
+ * attribute that the move requires, and none that it does not accept (IBTA volume 1, 11.2.5.2).
  */
 bool door_states_allow(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 		       int mask);

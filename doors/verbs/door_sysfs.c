@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The tree is made once, when a program first asks for a file of it. Its values are those that the
- * program can query, by the same functions.
+ * Makes a folder with files like those of sysfs. The tree is made once, when a program first opens
+ * one of its files. The values come from the functions by which a program queries a device.
  *
- * A process keeps a lock on the folder of its tree. A process that was killed, or ended by _exit(), leaves
- * the folder behind, but not the lock: so the next process that makes a tree removes the folder.
+ * A process keeps a lock on the folder of its tree. If it is killed, or ends by _exit(), the folder
+ * stays but the lock is released. The next process that makes a tree removes such folders.
  */
 #include "door_sysfs.h"
 
@@ -399,8 +399,9 @@ is_verbs_name(const char *rest)
 }
 
 /*
- * What is behind "/sys/class/" in a path that is ours: a device of the door, or one of the two folders, which the kernel may have, too. NULL: it
- * is not ours. Names of the kernel's devices lead where they led.
+ * The part after "/sys/class/" of a path that belongs to the tree: a device of ours, or one of the
+ * two folders, which the kernel may have, too. NULL: the path is not in the tree. Names of the
+ * kernel's devices still lead to the kernel's files.
  */
 static const char *
 own_part(const char *path)

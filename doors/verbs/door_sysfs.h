@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Files that the kernel has of each RDMA device, below /sys/class/infiniband and
- * /sys/class/infiniband_verbs, for programs that look there: the network interface of a device, the
- * types of its GIDs, its NUMA node. The process that first looks makes them, in a folder of its own
+ * Replacements for files that the kernel has for each RDMA device, below /sys/class/infiniband and
+ * /sys/class/infiniband_verbs, for programs that read them: the network interface of a device, the
+ * types of its GIDs, its NUMA node. A process makes them when it first looks for one, in a folder
  * that only its user can read, and removes them at its end.
  */
 #ifndef DOOR_SYSFS_H
@@ -27,8 +27,9 @@
 #define DOOR_NO_DEVICE    "/dev/null"
 
 /*
- * May the path be one of ours? For every path of a program: so it is short. The headers of the C library promise that a path is not
- * NULL, so that compilers drop the question; but a program may pass NULL, and gets the kernel's answer.
+ * May the path be one of the tree? Every call with a path asks this, so it is a quick check. The
+ * headers of the C library declare that the path is not NULL, so a compiler would drop the test for
+ * NULL; the asm statement prevents that. A program that passes NULL gets the kernel's error.
  */
 static inline bool
 door_sysfs_may_be(const char *path)
@@ -40,9 +41,10 @@ door_sysfs_may_be(const char *path)
 }
 
 /*
- * Where a file is that a program names: DOOR_NO_DEVICE, or in `room` if it is a file of ours or one of the kernel's two folders (the door
- * has copies of these, with the kernel's entries and its own); else the path itself. `caller` is a return address: code of the door itself sees the
- * kernel's files. Threads: any.
+ * Find the file that a path of the program names. DOOR_NO_DEVICE: it does not exist. Otherwise the
+ * path to open: in `room` if the file is in our tree, or if it is one of the kernel's two folders,
+ * of which the tree has copies with the entries of both; else the path itself. `caller` is a return
+ * address: code of this object sees the kernel's files. Threads: any.
  */
 const char *door_sysfs_find(const char *path, char room[DOOR_SYSFS_ROOM], const void *caller);
 

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Functions of the C library that take the path of a file, for door_sysfs.h; those that open a file by
- * a descriptor are in door_hooks.c. Each looks at the beginning of the path, and calls the real
- * function.
+ * Replacements of the C library's functions that take the path of a file, for door_sysfs.h. Those
+ * that open a file and return a descriptor are in door_hooks.c. Each of them checks the beginning
+ * of the path, and then calls the real function.
  */
 
 /* Programs call the forms with and without large files: so this file is compiled as one without. */
@@ -25,8 +25,8 @@
 #include "door_sysfs.h"
 
 /*
- * A function of the C library is found at its first use. Threads that find it at once find the same, so it is enough that the pointer
- * is stored and loaded as a whole.
+ * Finds a function of the C library at its first use. Threads that do so at the same time find the
+ * same address, so the pointer only has to be loaded and stored atomically.
  */
 static void *
 find_real(void **known, const char *name)

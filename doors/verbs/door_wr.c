@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * From ibv_wr_start to ibv_wr_complete or ibv_wr_abort a thread owns the queue pair's builder. It keeps requests with the places
- * of their segments and inline octets, which move while the builder grows; ibv_wr_complete turns places into addresses and
- * posts. The first mistake is kept, and then nothing is posted.
+ * The calls ibv_wr_*. From ibv_wr_start to ibv_wr_complete or ibv_wr_abort a thread owns the queue
+ * pair's builder. The builder records requests with the offsets of their segments and inline data,
+ * since its memory moves when it grows. ibv_wr_complete turns the offsets into addresses and posts
+ * the requests. The first mistake is remembered, and then nothing is posted.
  */
 #include "door_wr.h"
 

@@ -2,9 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Children of fork() that work on, under a sanitizer, too. ThreadSanitizer reports threads that a child makes after its parent had
- * several, so no child works on there. In AddressSanitizer of gcc 12 a lock of the allocator that another thread owned at the fork stays
- * owned in the child. Such a child hangs inside of the runtime; that is seen from outside, and the test tries again.
+ * Children of fork() that continue to use the library, also under AddressSanitizer. ThreadSanitizer
+ * reports threads that a child creates if its parent had several, so there no child continues. In
+ * AddressSanitizer of gcc 12 a lock of the allocator that another thread owned at the fork stays
+ * owned in the child. Such a child hangs inside of the runtime; the parent detects that, and the
+ * test tries again.
  */
 #ifndef CHILD_OF_FORK_H
 #define CHILD_OF_FORK_H
@@ -101,8 +103,8 @@ child_await(pid_t pid, int *status)
 }
 
 /*
- * Let a child do that and end well. False: each of CHILD_TRIES children hung in the runtime of the
- * sanitizer, and the case is skipped.
+ * Let a child do `work` and end successfully. False: each of CHILD_TRIES children hung in the
+ * runtime of the sanitizer, and the case is skipped.
  */
 static inline bool
 child_does(void (*work)(void *arg), void *arg, unsigned seconds)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Programs that meet between processes (shm:ib, shm:iwarp) find each other by port on a fabric of their user. A test that listens,
- * or that counts on nobody who does, has a fabric of its own, and so have the processes that it starts.
+ * Processes that use shm:ib or shm:iwarp find each other by port on a fabric of their user. A test
+ * that listens, or that relies on a port without a listener, uses a fabric of its own, and so do
+ * the processes that it starts.
  */
 #ifndef IT_FABRIC_H
 #define IT_FABRIC_H

@@ -132,8 +132,9 @@ pair_is_device(void)
 	return g_str_has_prefix(pair_adapter(), "ib:");
 }
 /*
- * Is it RoCE over UDP? Its peers hear what messages of InfiniBand can say, a Send waits for a receive without limit, and datagrams are
- * under way when their completions come.
+ * Is it RoCE over UDP? Its connection management can report only what messages of InfiniBand
+ * express, a Send waits for a receive without limit, and a datagram may still be in transit when it
+ * completes.
  */
 static inline bool
 pair_is_roce(void)
@@ -211,8 +212,9 @@ void end_expect_none(it_evd_handle_t evd);
 it_ep_state_rc_t end_state(const struct end *end);
 uint32_t end_ord(const struct end *end);
 /*
- * Is there one more round, after so many? Of `most`, or what fits into ten seconds, but at least four: devices of InfiniBand wait
- * for seconds after each connection. The first call sets `begin`.
+ * Should there be another round, after `done` rounds? At most `most` rounds, as many as fit into
+ * ten seconds, but at least four: InfiniBand devices wait for seconds after each connection. The
+ * first call sets `begin`.
  */
 static inline bool
 pair_round(guint done, guint most, gint64 *begin)

@@ -105,8 +105,8 @@ plug_await_catastrophe(it_evd_handle_t evd)
 }
 
 /*
- * The connection of an end has ended. It may look orderly: one end hears of the other's first, or siw's interface went down
- * [RI 12.1.5], [RI 12.3.11].
+ * The connection of an end has ended. The event may look like an orderly end: if one end learns of
+ * the other's end first, or if siw's interface went down [RI 12.1.5], [RI 12.3.11].
  */
 void
 plug_expect_ended(const struct end *end)

@@ -2,12 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Bad peers in processes of their own, which attack a listener on this machine with plain sockets: they connect and
- * are silent, or say a part of a Request, or nonsense, or single octets with pauses; they connect and reset; they get a
- * connection and guess STags, stop inside of an FPDU, or take nothing.
+ * Bad peers in processes of their own, which attack a listener on this machine with plain sockets:
+ * they connect and send nothing, a part of a Request, nonsense, or single octets with pauses; they
+ * connect and reset; they establish a connection and guess STags, stop inside of an FPDU, or
+ * receive nothing.
  *
- * They are many, but they wait for each other: what has not been accepted yet is always less than half of the
- * kernel's queue, so that the kernel drops no client. So a client is delayed by the listener alone.
+ * There are many of them, but they wait for each other: the connections that are not accepted yet
+ * are always less than half of the kernel's queue, so that the kernel drops no client. So only the
+ * listener can delay a client.
  */
 #ifndef IT_SIEGE_H
 #define IT_SIEGE_H

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes a program that compares the names that it_ext.h tells with the tables of the standard.
+"""Writes a program that compares the names that the functions of it_ext.h return with the tables of
+the standard.
 
 Each value of a table must be called by a constant of that value and type, the standard's if it has
 one; each other value below LIMIT, and two far away, must be called unknown.

@@ -136,7 +136,8 @@ def mirrors(folder, mode):
 
 
 def bit_field(structure, mirror, path):
-    """Both, all zero, then the field all ones: the same octets must have changed."""
+    """Code that fills both structures with zeros and sets the bit-field to ones in each: the same
+    octets must have changed."""
     return ('\t{\n\t\t%s real;\n\t\t%s image;\n\n'
             '\t\tmemset(&real, 0, sizeof(real));\n\t\tmemset(&image, 0, sizeof(image));\n'
             '\t\treal.%s--;\n\t\timage.%s--;\n'
@@ -176,7 +177,8 @@ def prototypes(folder):
 
 
 def null_handle(folder, text):
-    """The text of the standard in C; in C++, where that is no handle, what each handle can be."""
+    """Code that checks IT_NULL_HANDLE: in C its text must be the standard's; in C++, where that
+    text is not a valid handle, it must be assignable to each handle."""
     handles = ['\t{\n\t\t%s handle = IT_NULL_HANDLE;\n\t%s\t}\n'
                % (name, check('handle == IT_NULL_HANDLE && !handle', 'IT_NULL_HANDLE as ' + name))
                for name, _ in tables.typedefs(folder, False) if name.endswith('_handle_t')]

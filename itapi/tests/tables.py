@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Reads the tables of IT-API 2.1 in data/ and says what our header is to have of them.
+"""Reads the tables of IT-API 2.1 in data/ and determines what our header must have.
 
 The tables tell two stories at once: the standard, and one copy of its header ("copy_" columns). We
 follow the standard, except where the project settled otherwise; all of that is in this file:

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events [IT 14] whose causes an application can make, on either side: what the side that refuses is
- * told, and what its peer learns. An iWARP side learns it from a Terminate. An InfiniBand requester learns everything
- * from its completion, and an InfiniBand responder knows fewer kinds. Causes that need a broken peer or adapter are
- * in test-itapi-async-wire.c and -async-faults.c.
+ * Asynchronous events [IT 14] whose causes an application can produce, on either side: the event at
+ * the side that refuses, and the event at its peer. An iWARP peer is notified by a Terminate. An
+ * InfiniBand requester learns everything from its completion, and an InfiniBand responder knows
+ * fewer kinds. Causes that need a broken peer or adapter are in test-itapi-async-wire.c and
+ * -async-faults.c.
  */
 
 #include <string.h>

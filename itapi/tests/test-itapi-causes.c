@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each way in which an access or a request can fail: the log names that cause, with the values that decide, and no other
- * cause. One row of a table for each way.
+ * Each way in which an access or a request can fail. The log must name the right cause, with the
+ * values that decide it, and no other cause. The table has one row for each way.
  */
 
 #include <glib.h>

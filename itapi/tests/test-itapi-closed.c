@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A program closes every descriptor from 3 on, those of the library among them, as daemons do in a loop. Threads that wait then, and those
- * that wait later, learn that the adapter has failed [IT 1.21]; what is left can be freed. Each case is a process of its own.
+ * A program closes every descriptor from 3 on, those of the library among them, as daemons do in a
+ * loop. Threads that wait then, and threads that wait later, must be notified that the adapter has
+ * failed [IT 1.21], and all objects can be freed. Each case is a process of its own.
  */
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -2,13 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Damage that TCP does not see, by seed, on a connection in full use: Sends in both directions, Writes and Reads at
- * once. Whatever the relay does, what completes with success is right, everything that was posted completes once,
- * each side is told one end, and both endpoints work on the next connection. A flipped bit behind the length field
- * always ends the connection with the Terminate for a wrong CRC.
+ * Damage that TCP does not see, by seed, on a connection in full use: Sends in both directions,
+ * Writes and Reads at once. Whatever the relay does, each successful completion must have the right
+ * data, each post must complete once, each side must get one event of the end, and both endpoints
+ * must work on the next connection. A flipped bit behind the length field always ends the
+ * connection with the Terminate for a wrong CRC.
  *
- * ITAPI_TEST_RUNS: how many runs; ITAPI_TEST_SEED: where to begin. Without the first, as many as go into some
- * seconds.
+ * ITAPI_TEST_RUNS: how many runs; ITAPI_TEST_SEED: where to begin. Without ITAPI_TEST_RUNS, as many
+ * as fit into some seconds.
  */
 
 #include <string.h>

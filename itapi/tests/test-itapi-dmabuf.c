@@ -23,7 +23,7 @@
 /* A dmabuf, and its bytes. */
 struct buffer {
 	int fd;
-	bool real; /* it is no memfd */
+	bool real; /* it is not a memfd */
 	size_t page, size;
 	unsigned char *at;
 };

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Deregistration under a flood from another process. That one, this program again, connects, and Writes into the region that it is
- * told of until its connection breaks, over and over. This process frees the region at some moment of the flood, and gives the page to
- * somebody else at once: it is unmapped and mapped anew, or filled with a pattern, or nothing may access it any more. A late
- * octet would be seen in the page, or ends this process.
+ * Deregistration under a flood from another process. The other process runs this program, too; it
+ * connects, and repeatedly Writes into a region until its connection breaks. This process frees the
+ * region at a random moment of the flood, and uses the page for something else at once: it is
+ * mapped anew, filled with a pattern, or made inaccessible. A late octet would show in the page, or
+ * crash this process.
  *
  * ITAPI_TEST_RUNS: how many regions.
  */

@@ -6,9 +6,9 @@
  * survivor, which is this program, must see each connection end by an event, each of its requests completed once, and nothing left
  * over: no descriptor, no mapping of a ring, no name in the runtime folder, no file in /dev/shm. It prints how long the events took.
  *
- * The victim is this program again, started with `victim ADAPTER ROLE STEP PORT`; it kills itself at the step, or runs all of them
- * over and over. A server says its port in a line on its standard output. It writes the time just before it kills itself to the
- * pipe, too.
+ * The victim is this program again, started with `victim ADAPTER ROLE STEP PORT`; it kills itself
+ * at the step, or runs all of them over and over. A server prints its port on its standard output.
+ * It writes the time just before it kills itself to the pipe, too.
  *
  * ITAPI_TEST_RUNS: how many; ITAPI_TEST_SEED: which moments.
  */

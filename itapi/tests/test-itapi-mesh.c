@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Processes that are all connected with each other. Each one has a Write under way to each other one, and sleeps until one of them is
- * done; later all of them sleep. Printed: the rate of all beside that of two, the slowest process, processor time without
- * any work, and memory of a connection.
+ * Processes that are all connected with each other. Each process has a Write outstanding to each
+ * other process, and sleeps until one of them completes; later all of them sleep. Printed: the rate
+ * of all beside that of two, the slowest process, processor time without any work, and memory of a
+ * connection.
  *
  * ITAPI_TEST_MEMBERS: how many processes.
  */

@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A device of the kernel that goes while it is used; it_plug.h says which.
+ * RDMA devices of the kernel that are removed while they are used; it_plug.h says which.
  *
- * When a device is removed its connections break, requests and receives are flushed, and then [IT 1.6] holds. The kernel
- * may wait for the programs that have the device open, so nothing here waits for the removal before the program has
- * closed the device.
+ * When a device is removed, its connections break, requests and receives are flushed, and then [IT
+ * 1.6] applies. The kernel may wait for the programs that have the device open, so no test waits
+ * for the end of the removal before its program has closed the device.
  */
 #include "it_dgram.h"
 #include "it_plug.h"

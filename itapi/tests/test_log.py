@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Greps the log for what the guides promise of it.
+"""Checks the log for the lines that the guides promise.
 
 Each case runs log_app with a value of ITAPI_LOG, or none, and says which lines stderr must have, how
 often, and which it must not have.
@@ -63,7 +63,7 @@ def complaints(said, lines, adapter):
 
 
 def said_late(run):
-    """Nobody reads until the program has done its work; then all that it said."""
+    """The output of a program whose pipe is not read until the program has done its work."""
     watchdog = threading.Timer(PATIENCE, run.kill)
     watchdog.start()
     run.stdout.readline()
@@ -80,8 +80,9 @@ def said_late(run):
 
 
 def unaccounted(said):
-    """Each stranger's line is there, or a line counts it as lost or as left out; some were lost."""
-    lines = len(re.findall('which is no MPA frame', said))
+    """Checks that each line about an invalid peer was written, or was counted as lost or as left
+    out; some must have been lost."""
+    lines = len(re.findall('which is not an MPA frame', said))
     lost = sum(map(int, re.findall(r'(\d+) lines were lost: stderr did not take them in time', said)))
     left_out = sum(map(int, re.findall(r'(\d+) lines were left out', said)))
     if lost == 0 or lines + lost + left_out < STRANGERS:

@@ -30,7 +30,7 @@ def groups(words):
 
 
 def run(provider, command):
-    """Why it is not good, or empty: it is; and what it said."""
+    """Runs a command; returns why it failed (empty if it did not), and its output."""
     environment = {**os.environ, 'ITAPI_PROVIDER_PATH': os.path.dirname(provider), 'ITAPI_LOG': 'info'}
     done = subprocess.run(command, capture_output=True, text=True, errors='replace', check=False,
                           stdin=subprocess.DEVNULL, timeout=PATIENCE, env=environment)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Compares what the log says of each status with the sentence that it_api.h has for it (TAP).
+"""Compares the text that the log has for each status with the sentence in it_api.h (TAP).
 
 Usage: test_reasons.py it_api.h ual_reasons.c
 """
@@ -14,7 +14,8 @@ REASON = re.compile(r'\[(IT_(?:SUCCESS|ERR_\w+))\]\s*=\s*((?:"[^"\n]*"\s*)+),')
 
 
 def plain(text):
-    """In one line, without the marks of Doxygen, the capital at the begin and the stop at the end."""
+    """The text in one line, without the marks of Doxygen, the capital letter at its beginning and
+    the full stop at its end."""
     line = ' '.join(text.replace('\n', ' ').replace(' * ', ' ').split()).replace('#', '')
     return line[:1].lower() + line[1:].rstrip('.')
 

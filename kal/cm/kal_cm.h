@@ -32,8 +32,8 @@ struct kal_listener;
  * after kal_cm_end are dropped.
  */
 /*
- * Before the device is opened. The client gets the events; config is the client's; *attr is filled before kal_cm_begin. All of
- * them outlive the kal_cm. RI_ERR_RESOURCES.
+ * Called before the device is opened. Events go to `client`, whose configuration is `config`. *attr
+ * is filled in before kal_cm_begin. All of them outlive the kal_cm. RI_ERR_RESOURCES: no memory.
  */
 enum ri_status kal_cm_open(struct kal_client *client, const struct kal_config *config,
 			   const struct ri_caller *caller, const struct ri_rnic_attr *attr,

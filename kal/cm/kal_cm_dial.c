@@ -235,8 +235,9 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 }
 
 /*
- * A try has ended, and another will follow. Its socket is closed. If the consumer chose the local port, the socket is only
- * disconnected, and keeps the port until the next try has it, so that no other program of the host can take it in the meantime.
+ * One try of an attempt has ended, and another try will follow. Its socket is closed. If the
+ * consumer chose the local port, the socket is only disconnected, and keeps the port until the next
+ * try has it, so that no other program of the host can take it in the meantime.
  */
 static void
 leave_try(struct kal_setup *setup)
@@ -274,8 +275,8 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 }
 
 /*
- * The attempt was refused, or ended before the Reply. Unless that is final, close the socket, and begin again after a pause. The peer
- * may listen by then. Under verbs.
+ * The attempt was refused, or ended before the Reply. Unless that failure is final, close the
+ * socket and try again after a pause: the peer may listen by then. The caller owns kal_conn::verbs.
  */
 bool
 kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)

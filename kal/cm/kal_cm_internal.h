@@ -125,8 +125,8 @@ enum ri_status kal_address_accept(struct kal_conn *conn, const struct kal_cm_req
 
 /* kal_paths.c */
 /*
- * Does the path lead through the interface of the adapter, although the kernel would send through another one? Then the socket
- * is to be bound to the interface of that name.
+ * Does the path lead through the interface of the adapter, although the kernel would send through
+ * another interface? Then the caller binds the socket to the interface `name`.
  */
 enum ri_status kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req,
 				  bool *forced, char name[KAL_INTERFACE_NAME_MAX]) RI_MUST_CHECK;

@@ -64,9 +64,9 @@ kal_setup_steal(struct kal_conn *conn)
  * The start-up ends here, and its socket is not watched any more. Two peers must not see the end of the stream at once, so
  * their socket is closed later (kal_partings.c):
  *
- * - An initiator that waits for our Reply gets a refusal. If it saw only the end of the stream, it would take this host for
- *   one that knows revision 1 only, and connect again. If the revision of its Request has no refusal for want of room, the
- *   stream is reset.
+ * - An initiator that waits for our Reply gets a refusal. If it saw only the end of the stream, it
+ *   would take this host for one that knows revision 1 only, and connect again. If the revision of
+ *   its Request cannot express a refusal for want of room, the stream is reset.
  * - A responder that was asked for peer-to-peer mode gets a FIN. A close with unread octets would be a reset, which can end
  *   the connection manager of Linux with siw [WIRE 14.2].
  */

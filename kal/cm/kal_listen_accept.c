@@ -4,17 +4,20 @@
 /*
  * Accepting at a TCP port (kal_listen_socks.c): on the service thread, under the lock of the listening sockets.
  *
- * Accepted sockets become half-open requests of the listener whose spigot has their local address (kal_starts.c). One that no
- * listener wants is reset, as the kernel would have done. The number of half-open requests is bounded, and a new one
- * replaces one that has sent little, so silent peers cannot keep others out. When the consumer's backlog is full, the port
- * pauses: it accepts nothing until there is room. New connections then wait in the kernel's backlog, which is as
- * long as the kernel allows; the consumer's backlog limits the delivered requests only. A listener that is full so stops the
- * others of its port, too; they belong to the same program.
+ * Accepted sockets become half-open requests of the listener whose spigot has their local address
+ * (kal_starts.c). One that no listener wants is reset, as the kernel would have done. The number of
+ * half-open requests is bounded, and a new one replaces one that has sent little, so silent peers
+ * cannot keep others out. When the consumer's backlog is full, the port pauses: it accepts nothing
+ * until there is room. New connections then wait in the kernel's backlog, which is as long as the
+ * kernel allows; the consumer's backlog limits the delivered requests only. So a full listener also
+ * stops the other listeners of its port; they belong to the same program.
  *
- * When descriptors run out, a parting (kal_partings.c) is closed or a start-up is reset. If there is neither, the port pauses
- * and tries again. After KAL_SHORT_MAX it closes a spare descriptor, with which it accepts and resets what waits, so
- * that peers learn soon that they will not be served; the log says so once. The port also pauses after an error of accept
- * that may persist, since its socket stays readable.
+ * When descriptors run out, a parting (the socket of a refused peer, kal_partings.c) is closed or a
+ * start-up is reset. If there is neither, the port pauses and tries again. After KAL_SHORT_MAX it
+ * closes a spare descriptor. The descriptor that this frees is used to accept and reset the waiting
+ * connections one by one, so that peers learn soon that they will not be served; the log says so
+ * once. The port also pauses after an error of accept that may persist, since its socket stays
+ * readable.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -218,8 +218,9 @@ kal_mpa_judge_request(const struct kal_mpa_frame *request, size_t trailing)
 }
 
 /*
- * The RTR message to name in a Reply: one in common, and a Send only if there is no other, since it takes a receive; else
- * one that this end accepts.
+ * Chooses the RTR message that a Reply names. If both ends have some in common, it is one of these,
+ * and a Send only if there is no other, since a Send consumes a receive. Otherwise it is one that
+ * this end accepts.
  */
 static uint8_t
 rtr_choice(uint8_t offered, uint8_t taken)

@@ -26,8 +26,8 @@ bad_key_text(const uint8_t *octets, size_t len, char *text, size_t room)
 
 	for (size_t i = 0; i < len && i < SHOWN; i++)
 		shown[i] = octets[i] >= ' ' && octets[i] <= '~' ? (char)octets[i] : '.';
-	(void)snprintf(text, room, "what the peer sends begins with '%s', which is no MPA frame",
-		       shown);
+	(void)snprintf(text, room,
+		       "what the peer sends begins with '%s', which is not an MPA frame", shown);
 }
 
 void

@@ -56,8 +56,9 @@ enum ri_status kal_stream_connect(struct kal_conn *conn,
 /* On the service thread, under verbs: the initiator's socket is ready; true: verbs was released. */
 bool kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events);
 /*
- * On the service thread, under verbs: an attempt without a Reply ended with that errno, or at its end (0). True: that is not final, and
- * kal_setup::timer makes it again.
+ * A try of an attempt failed with errno `error`, or its stream ended (0), before a Reply came.
+ * True: that failure is not final, and kal_setup::timer starts the next try. On the service thread;
+ * the caller owns kal_conn::verbs.
  */
 bool kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error);
 /* On the service thread, under verbs: make it again; false: it has failed, and verbs was released. */

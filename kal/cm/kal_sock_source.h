@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The seam "a socket for this address": listeners and initiators get their sockets here. A process opens its own; with a
- * daemon that has rules for ports and peers, the daemon is asked first, and may open the socket itself.
+ * Where listeners and initiators get a socket for an address. A process opens its own sockets. If
+ * there is a daemon that has rules for ports and peers, the daemon is asked first, and may open the
+ * socket itself.
  */
 #ifndef KAL_SOCK_SOURCE_H
 #define KAL_SOCK_SOURCE_H

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The file is read whole into one buffer and taken apart in place, so that one allocation is all that can
- * fail for want of memory.
+ * The whole file is read into one buffer and parsed in place, so that there is only one allocation
+ * that can fail.
  */
 #include "kal_config_file.h"
 

@@ -19,8 +19,9 @@ struct kal_config_line {
 extern const char kal_config_no_memory[];
 
 /*
- * Call `set` for each group and each key. It answers NULL, or what is wrong with the line. Results as of
- * kal_config_load; `why` begins with "FILE:LINE: [group] key: ", as far as there are such.
+ * Call `set` for each group and each key. It returns NULL, or a text that says what is wrong with
+ * the line. Results as of kal_config_load; `why` begins with "FILE:LINE: [group] key: ", or with as
+ * much of that as is known.
  */
 enum ri_status kal_config_read(const char *path,
 			       const char *(*set)(void *arg, const struct kal_config_line *line),

@@ -18,20 +18,23 @@ struct kal_account {
 };
 
 /*
- * The seam to a daemon that counts for several processes: it lends amounts to this process, and what clients of this process
- * take within what was lent costs no call. Without a lender the process takes what the limits of its own files allow.
+ * Calls to a daemon that counts for several processes. The daemon lends amounts to this process. As
+ * long as the clients of this process take less than was lent, no call is made. Without a lender
+ * the process takes what the limits of its own files allow.
  */
 struct kal_lender {
 	/*
-	 * Borrow at least that much more, and enter it by kal_lease_add() before returning. Called without a lock of the accounts;
-	 * may block for seconds. RI_ERR_RESOURCES: refused, and the log says by which rule.
+	 * Ask the daemon for at least `amount` more, and enter what it lends by kal_lease_add() before
+	 * returning. Called without a lock of the accounts; may block for seconds. RI_ERR_RESOURCES:
+	 * refused, and the log says by which rule.
 	 */
 	enum ri_status (*borrow)(enum kal_resource resource, uint64_t amount);
 };
 
 /*
- * From now on this process takes from what `lender` lends; NULL: from its own limits. What is in use already counts as lent and
- * is written to `lent`, KAL_RESOURCE_COUNT amounts; NULL: nobody asks.
+ * From now on the process takes what `lender` lends; with NULL, what the limits of its own files
+ * allow. Amounts that are in use already count as lent, and are written to `lent`
+ * (KAL_RESOURCE_COUNT amounts) unless that is NULL.
  */
 void kal_lease_begin(const struct kal_lender *lender, uint64_t *lent);
 /* The lender has lent more; the sum never exceeds UINT64_MAX. */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Warnings come when an adapter is opened, and need no memory. A list needs some for what the file says, and
- * fails without it.
+ * The warnings that are logged when an adapter is opened need no memory. kal_settings_list()
+ * allocates memory for the values of the file, and fails if there is none.
  */
 #include "kal_settings_list.h"
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * All settings at once: the library's variables, the keys of the administrator's file, what providers state,
- * and variables that look like one of them. It is for people: the library itself reads no setting through it.
+ * All settings at once: the library's variables, the keys of the administrator's file, the
+ * variables that providers declare, and variables whose names look like one of these. For tools
+ * that show them to people; the library itself reads no setting through it.
  */
 #ifndef KAL_SETTINGS_LIST_H
 #define KAL_SETTINGS_LIST_H

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each piece of work gets a thread of its own, since such work is rare and slow. The lists of a user belong to the main loop. A thread
- * returns its work through the list `finished`, which has a lock.
+ * Each job gets a thread of its own, since such jobs are rare and slow. The lists of a user's jobs
+ * belong to the main loop. A thread returns a finished job through the list `finished`, which has a
+ * lock.
  */
 #include "kald_apart.h"
 

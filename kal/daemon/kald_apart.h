@@ -2,9 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work on descriptors of clients, apart from the main loop. Almost every call on a descriptor that a client has, too, may wait as long
- * as the client likes: a close for a peer or a file system, most calls on a socket for its lock, which a system call of the client
- * may own. So threads do such work. The number of threads of a user is limited, so a client that makes them wait delays only its own user.
+ * Work on descriptors of clients, outside of the main loop. Almost every call on a descriptor that
+ * a client has, too, can block as long as the client likes: a close waits for a peer or a file
+ * system, and most calls on a socket wait for its lock, which a system call of the client may own.
+ * So threads make such calls. The number of threads for each user is limited, so a client that
+ * makes them wait delays only its own user.
  */
 #ifndef KALD_APART_H
 #define KALD_APART_H

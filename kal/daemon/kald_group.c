@@ -101,8 +101,10 @@ group_begin(const struct kald_addr *at, uint32_t uid)
 }
 
 /*
- * The last one of the group: when it closes, no other one moves into its place. That kald can open it shows that the sockets at the address are of
- * a kald of this user.
+ * Open the control socket, which is the last one of the group. When the last socket of a
+ * SO_REUSEPORT group closes, the kernel moves no other socket to its index. The kernel lets only
+ * sockets of one user share an address in this way: that kald can open this one shows that the
+ * sockets at the address belong to a kald of the same user.
  */
 static bool
 control_open(struct kald_group *group, int *error)

@@ -36,8 +36,8 @@ struct kald_addr kald_share_address(const struct kald_share *said);
 /* Look at what came with a request: kald_fds::here, or claimed and why. May wait for the client, so it is called apart from the main loop. */
 void kald_group_examine(struct kald_fds *got, const struct kald_share *said);
 /*
- * Go on with a group that an earlier kald has opened, with duplicates of what was examined; `got` NULL: nothing came. NULL: *why says what is
- * wrong.
+ * Continue a group that an earlier kald has opened. `got` has duplicates of its descriptors, which
+ * were examined; NULL if none came. Returns NULL if they cannot be used, and then *why says why.
  */
 struct kald_group *kald_group_claim(const struct kald_fds *got, uint32_t uid, const char **why);
 /* Are these its descriptors? */

@@ -49,8 +49,10 @@ void kald_ledger_join(struct kald_ledger *ledger, struct kald_borrower *borrower
 /* It has ended: all that it has borrowed is free. */
 void kald_ledger_leave(struct kald_ledger *ledger, struct kald_borrower *borrower);
 /*
- * Lend at least `need`, and what is to save the next calls: as much again, up to a sixteenth of what is left, at least 64 objects or
- * 64 MiB; only the least if `little`, unless no account has a limit. The amount, or 0: *full is the account that has no room.
+ * Lend at least `need`, and more, which saves later calls: the same amount again, up to a sixteenth
+ * of what is left, but at least 64 objects or 64 MiB. With `little`, lend only the minimum, unless
+ * no account has a limit. Returns the amount; 0 if an account is full, and then *full is that
+ * account.
  */
 uint64_t kald_ledger_lend(struct kald_borrower *borrower, enum kal_resource resource, uint64_t need,
 			  bool little, const struct kald_account **full);

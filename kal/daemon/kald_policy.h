@@ -16,7 +16,8 @@
  *     crc = true                    connections ask for CRC
  *     processes = 100               of one user
  *
- * NAME is a name or a number. Unknown groups and keys, and values that cannot be, refuse the file.
+ * NAME is a name or a number. A file with an unknown group, an unknown key or an invalid value is
+ * refused.
  */
 #ifndef KALD_POLICY_H
 #define KALD_POLICY_H

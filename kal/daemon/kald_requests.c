@@ -300,8 +300,10 @@ unprivileged_ports(void)
 }
 
 /*
- * A port that the host reserves is a right that kald has and its client has not: whoever gets the socket can end the connection and listen
- * there. So such ports are those of `grant-ports`, whatever the socket is for.
+ * A process that gets a bound socket can end its connection and listen at the port. So a socket at
+ * a port that the host reserves for privileged processes gives the client a right that it does not
+ * have itself. Such ports are bound only if `grant-ports` contains them, whatever the socket is
+ * for.
  */
 static bool
 may_bind(const struct kald_session *session, const struct kald_addr *local)

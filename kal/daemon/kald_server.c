@@ -38,9 +38,10 @@
 #define CLOSING_MAX     256   /* sessions of one user that are over and not closed yet */
 
 /*
- * A session has an allowance of requests that are handled as they come; it grows with time. Beyond that, one is handled in
- * REQUEST_US, or in SHARE times the processor time that it takes, if that is more. So processes that flood take a bounded share of the
- * daemon's time, and others wait for few of their requests.
+ * Each session has an allowance of requests, which grows with time; they are handled as they come.
+ * A session without allowance has one request handled in REQUEST_US, or in SHARE times the
+ * processor time that a request takes, if that is more. So processes that flood the daemon take a
+ * bounded share of its time, and the requests of other processes wait for only a few of theirs.
  */
 #define REQUEST_US 1000
 #define SHARE      16
@@ -471,8 +472,9 @@ pause_begin(struct kald_session *session)
 }
 
 /*
- * Timers of many sessions are over in the same millisecond. Were all their requests handled then, another client would wait for all of
- * them; so the others are looked at after each of them.
+ * The timers of many slowed sessions can expire in the same millisecond. If all their requests were
+ * handled in one go, another client would wait for all of them. So the main loop serves the other
+ * sessions after each of these requests.
  */
 static void
 slow_begin(struct kald_session *session)
@@ -574,8 +576,8 @@ slow_turn(gpointer arg)
 /* --- beginning ------------------------------------------------------------------------------------------- */
 
 /*
- * A descriptor of the process at the other end; -1: the kernel has none. *gone: the process has ended already; then its number may
- * be that of another one.
+ * A pidfd of the process at the other end; -1 if the kernel gives none. *gone: the process has
+ * ended already; then its number may belong to another process.
  */
 static int
 peer_pidfd(int fd, pid_t pid, bool *gone)

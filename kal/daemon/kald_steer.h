@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How the kernel chooses the socket of a packet that comes to a shared address of RoCE: a classic BPF program of the group of sockets.
- * Bits 23 to 18 of a queue pair number are a slot; packets for queue pair 1 are MADs, and go by the service that a request names, or
- * by the upper 6 bits of the id that the receiver has chosen. The sender of a request that was not answered knows no such id; its REJ names
- * the service, too, if the sender is one of this project. What names no listener goes to a slot in use, whose manager rejects it.
+ * How the kernel chooses the socket of a packet that comes to a shared address of RoCE: a classic
+ * BPF program of the group of sockets. Bits 23 to 18 of a queue pair number are a slot; packets for
+ * queue pair 1 are MADs, and go by the service that a request names, or by the upper 6 bits of the
+ * id that the receiver has chosen. The sender of a request that was not answered knows no such id;
+ * its REJ also names the service, if the sender is one of this project. A packet that names no
+ * listener goes to any slot that is in use, whose connection manager rejects it.
  */
 #ifndef KALD_STEER_H
 #define KALD_STEER_H
@@ -36,8 +38,9 @@ int kald_steer_find(const struct kald_steer *steer, uint32_t service);
 /* A slot is not in use any more, nor are its services. */
 void kald_steer_free(struct kald_steer *steer, uint32_t slot);
 /*
- * The memory that members keep for the next kald. It is read and written by mapping it: a call on its descriptor waits for its lock, and a
- * member may hold that. A kald that is killed while it writes leaves the table that was there.
+ * The table that members keep in memory for the next kald. kald reads and writes it through a
+ * mapping, because a call on its descriptor waits for the lock of the file, which a member may own.
+ * If kald is killed while it writes, the previous table remains.
  */
 struct kald_memory;
 /* A new one, which nobody can make shorter; -1: errno is set. */

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors of clients: receiving, examining and closing them, and closing the socket of a client in which packets with descriptors are
- * left. Threads apart from the main loop do all of that (kald_apart.h). While a thread receives a packet of a session, the main loop
- * does not read that session.
+ * Descriptors of clients: threads outside of the main loop receive, examine and close them
+ * (kald_apart.h). They also close the socket of a client that still contains packets with
+ * descriptors. While a thread receives a packet of a session, the main loop does not read that
+ * session.
  */
 #include <string.h>
 #include <unistd.h>
@@ -111,8 +112,9 @@ close_all(struct kald_server *server, uint32_t uid, const struct kald_fds *fds, 
 }
 
 /*
- * Drop the packets that are left in a socket that is shut down, and gets no more. False: one has descriptors, or there are too many. A
- * packet of 0 octets differs from the end of the socket by the credentials that come with it.
+ * Drop the packets that are left in a socket that was shut down and gets no more. False: one has
+ * descriptors, or there are too many. A packet of 0 octets is distinguished from the end of the
+ * stream by its credentials.
  */
 static bool
 packets_drop(int fd)

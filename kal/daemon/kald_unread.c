@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors that kald has sent and clients have not received yet. The kernel limits them, over all clients together, to the number of
- * descriptors that kald may have open. So each user has a share of them, and a user that does not read cannot keep sockets from other
- * users. They stay unread when kald closes its end of the socket; so kald keeps the socket of a session that has ended until its client
- * has read or closed it, and counts it as one that does not close.
+ * Descriptors that kald has sent and clients have not received yet. The kernel limits them, over
+ * all clients together, to the number of descriptors that kald may have open. So each user has a
+ * share of that number, and a client that does not read its socket cannot prevent other users from
+ * getting sockets. Descriptors stay unread even when kald closes its end of the socket. So kald
+ * keeps the socket of an ended session, and counts its descriptors, until its client has read or
+ * closed it.
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>

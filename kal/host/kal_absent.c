@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The name of an adapter begins with the name of its provider, up to the first colon: "ib:rxe0" belongs to "ib". So the name of
- * an adapter that is absent names the provider that was meant, and what became of that provider is the cause.
+ * The cause for which an adapter is absent. Its name begins with the name of its provider, up to
+ * the first colon: "ib:rxe0" belongs to "ib". So the name tells which provider was meant, and the
+ * cause is what happened to that provider.
  */
 #include "kal_absent.h"
 
@@ -152,8 +153,9 @@ add_others(const struct ri_host *host, const struct ri_loaded *loaded, const str
 }
 
 /*
- * The reason for which the provider was refused, added to the sentence. Lines begin with the path of the object, NAME.so unless
- * somebody renamed it, and name the provider behind it, if that was known.
+ * Adds to the sentence why the provider was refused. Each line of the registry begins with the path
+ * of the shared object, which is NAME.so unless it was renamed, and names the provider in it, if
+ * that is known.
  */
 static bool
 add_refusal(const char *provider, const struct sentence *out)

@@ -2,14 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Frames of a capture: Ethernet, IP and TCP around the octets of a connection, which the kernel's own headers would have carried
- * in other segments. Addresses, ports, octets and their order are true. The three messages that begin a connection are made up, and so
- * are sequence numbers, acknowledgements and the hardware addresses.
+ * Frames of a capture: Ethernet, IP and TCP headers around the octets of a connection. The kernel
+ * may have divided the octets into other segments. Addresses, ports, octets and their order are
+ * true. The three-way handshake, sequence numbers, acknowledgements and hardware addresses are
+ * invented.
  *
- * Both ends of a connection may be in this process, and each says what it sends and receives. So a flow counts the octets of
- * each direction for each end, and those that the other end has said already are left out.
+ * If both ends of a connection are in this process, each of them reports what it sends and
+ * receives. So a flow counts the octets that each end has reported in each direction, and octets
+ * that the other end has reported already are left out.
  *
- * With the lock of the capture. Source: RFC 791, RFC 8200, RFC 9293.
+ * The caller owns the lock of the capture. Source: RFC 791, RFC 8200, RFC 9293.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -196,8 +198,9 @@ row_of(const struct end end[2])
 }
 
 /*
- * The flow of this connection, which its first octets make. *side: the local end's place in kal_flow::end. NULL: no flow of that
- * connection, no memory, or too many flows.
+ * The flow of this connection; the first octets of a connection make it. *side: the index of the
+ * local end in kal_flow::end. NULL: the octets belong to no flow, there is no memory, or there are
+ * too many flows.
  */
 static struct kal_flow *
 flow_of(struct kal_capture *capture, const struct ri_captured *what, unsigned *side)

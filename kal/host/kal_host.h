@@ -40,8 +40,9 @@ struct kal_host {
 	pthread_t thread;
 	struct kal_fd epoll, timer, poke;
 	/*
-	 * A program that closes all descriptors, as daemons do, does not end a sleep that has begun. A thread that sleeps for long sleeps
-	 * in ppoll on `guard`, too, which keeps that end open, and hangs up when the program closes the other end.
+	 * Keeps a thread asleep although the program closes all descriptors, as daemons do. A thread that
+	 * sleeps for long sleeps in ppoll on `guard`, too: the sleeping ppoll keeps that end open, and it
+	 * hangs up when the program closes the other end, `guard_end`.
 	 */
 	struct kal_fd guard, guard_end;
 	atomic_bool guard_lost; /* the pair could not be made, or the program has closed an end */

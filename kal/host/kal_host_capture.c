@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The capture of this process (kal_capture.h), which ITAPI_PCAP names. It begins with the host table and ends with the process:
- * what waits for the file then gets a few seconds. A forked child that uses the library again has a file of its own.
+ * The capture that ITAPI_PCAP asks for (kal_capture.h). It begins when the host table is created,
+ * and ends with the process, which waits up to a few seconds for the last frames to be written. A
+ * forked child that uses the library again has a file of its own.
  */
 #include <errno.h>
 #include <stdio.h>

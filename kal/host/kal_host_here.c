@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The host table that a thread was given (kal_host_use.h); a thread that was given none uses that of production. Everything that
- * has no client whose host it could ask, asks here; so no clock, thread or descriptor of the real machine is used on
- * behalf of a thread that has another host.
+ * The host table of the calling thread: the one that the thread was given (kal_host_use.h), else
+ * the production table. Code that has no client, and so no host table of a client, asks here. So no
+ * clock, thread or descriptor of the real machine is used on behalf of a thread that has another
+ * host table.
  */
 
 #include <stddef.h>

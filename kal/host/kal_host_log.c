@@ -8,12 +8,13 @@
  * thread that moves the data also writes lines that peers cause. No line needs memory: a line may say that
  * memory ran out, and it must not end the process.
  *
- * stderr is what descriptor 2 is when the host is created, or when the writer of the application is taken back. A process
- * that closes it, and opens another file of that number, does not get lines into that file.
+ * "stderr" is the file behind descriptor 2 when the host is created, or when the application
+ * removes its writer. If the process closes descriptor 2 later and opens another file that gets
+ * this number, no line is written to that file.
  *
- * Without ITAPI_LOG there are errors and warnings, each once, since they report lasting harm. A table
- * of fixed size holds a hash of each line that was written; when the table is full, no more lines
- * are written. With ITAPI_LOG each line is written, up to a number in a second.
+ * Without ITAPI_LOG, errors and warnings are written, each of them once. A table of fixed size
+ * holds a hash of each line that was written; when the table is full, no more lines are written.
+ * With ITAPI_LOG each line is written, up to LINES_A_SECOND.
  */
 
 #include <inttypes.h>

@@ -69,8 +69,9 @@ wake_consume(struct ri_parker *parker)
 }
 
 /*
- * Say how the thread sleeps from now on. False: it must not, since there was a wake, which this consumes. A word that says
- * "asleep" was left by a thread that was cancelled in its sleep.
+ * Write into the word how the thread sleeps from now on. False: it must not sleep, since a wake has
+ * come, which this call consumes. A word that already says "asleep" was left by a thread that was
+ * cancelled in its sleep.
  */
 static bool
 sleep_begin(struct ri_parker *parker, enum parker_word how)
@@ -119,10 +120,12 @@ extern ssize_t read_nothing(int fd, void *to, size_t room) __asm__("__read");
 #endif
 
 /*
- * pthread_cancel() decides that a thread is to end at once, and sends it a signal: two steps. If the thread stops being cancelled at any
- * instant between them, the signal finds it where it owns something, and glibc 2.36 ends it in any function of its own that is a
- * cancellation point, even with cancellation disabled. Such a function of glibc waits for a signal that is under way; __read
- * is one that has nothing to do for this descriptor, and that ThreadSanitizer knows nothing of.
+ * Wait until a signal of pthread_cancel() that is under way has arrived. pthread_cancel() first
+ * marks the thread as cancelled and then sends the signal. If the thread disables cancellation
+ * between these steps, the signal arrives later, when the thread may own something, and glibc 2.36
+ * then ends the thread in any function of glibc that is a cancellation point, even with
+ * cancellation disabled. Such a function itself waits for a signal that is under way; so this calls
+ * one. __read on descriptor -1 does nothing else, and ThreadSanitizer does not intercept it.
  */
 static void
 cancel_settle(void)
@@ -133,9 +136,10 @@ cancel_settle(void)
 }
 
 /*
- * One sleep, on the word if there are no descriptors. The C library has no futex that is a cancellation point, and
- * ThreadSanitizer loses its place where a thread is cancelled inside of the C library's ppoll. So the system calls are made here,
- * and the thread may be cancelled at any instant of them, if its caller lets it be cancelled at all. It owns nothing then.
+ * One sleep, on the word if there are no descriptors. The C library offers no futex call that is a
+ * cancellation point, and ThreadSanitizer loses track of a thread that is cancelled inside of the C
+ * library's ppoll. So the system calls are made here. If its caller allows cancellation, the thread
+ * may be cancelled at any instant of them; it owns nothing then.
  */
 static long
 sleep_once(struct ri_parker *parker, struct pollfd *polled, nfds_t count, struct timespec *when)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Who must learn that the program has closed descriptors of the library, as a loop over all numbers does. No adapter works after that,
- * and those above it wait for what does not come.
+ * A list of parts of the library that must be notified when the program has closed descriptors of
+ * the library, as a loop over all descriptor numbers does. After that no adapter works, and the
+ * layers above would wait for events that never come.
  */
 #ifndef KAL_LOSS_H
 #define KAL_LOSS_H

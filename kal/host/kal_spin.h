@@ -4,15 +4,17 @@
 /*
  * Whether the service thread looks again before it sleeps.
  *
- * An application that looks at its memory, or that leaves everything to its peers, makes no progress for an engine: each message
- * of a peer wakes the service thread, which takes longer than the message itself. If messages follow each other soon, the
- * thread can look for the next one instead. On a processor that somebody else needs that would take milliseconds from
- * him, so nothing is assumed:
+ * An application that polls its memory, or only serves one-sided requests of its peers, does not
+ * run the engine: each message of a peer wakes the service thread, which takes longer than the
+ * message itself. If messages follow each other closely, the service thread can spin for the next
+ * one instead. On a processor that another thread needs, spinning would cost that thread
+ * milliseconds. So the service thread spins only under these conditions:
  *
- * - threads that run or want to run, in the whole system, are at most as many as the processors that this thread may use. They
- *   are counted each KAL_SPIN_LOOK, and only while messages follow each other soon;
- * - a look that comes late shows that the processor was taken away all the same, by another thread or since a group of processes has
- *   used its share. Then the thread does without for KAL_SPIN_PAUSE, and for twice as long each further time.
+ * - the runnable threads of the whole system are not more than the processors that this thread may
+ *   use. They are counted every KAL_SPIN_LOOK, and only while messages follow each other closely;
+ * - the thread was not preempted lately. If two turns of the spin are far apart, another thread had
+ *   the processor, or the control group had used its share. Then the thread does not spin for
+ *   KAL_SPIN_PAUSE, and for twice as long each further time.
  *
  * Threads: the service thread.
  */

@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The table: memory, slots, forks. doc/decisions/0032 has the reasons.
+ * The table: its memory, its slots, and what a fork does. doc/decisions/0032 has the reasons.
  *
- * The whole table is mapped at once: the seal that keeps others from mapping the memory file for writing keeps its owner from
- * mapping more of it, too. The kernel allocates a page when its first slot is used. The child of a fork gets private zeroed memory at
- * the same addresses, so that pointers into the table stay valid; no reader sees that memory. The child's first adapter makes a
- * new table.
+ * The whole table is mapped at once, because the seal that prevents others from mapping the memory
+ * file for writing also prevents its owner from mapping more of it. The kernel allocates a page
+ * when its first slot is used. The child of a fork gets private zeroed memory at the same
+ * addresses, so that pointers into the table stay valid; no reader sees that memory. The child's
+ * first adapter makes a new table.
  */
 #include "kal_live.h"
 

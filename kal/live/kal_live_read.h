@@ -17,10 +17,11 @@ struct kal_live_item {
 };
 
 /*
- * Call `each` for every object of a process, adapters first; 0: this process. The process is not asked and not stopped, so it may
- * hang, or be stopped, or end meanwhile. *missed: objects that it does not show. Returns 0 or an errno: ESRCH: there is no such process;
- * EACCES: it is another user's, or more privileged; ENOENT: it has no adapter open, or does not publish its table; EPROTO: its table
- * is none that this version can read; or what the system refuses.
+ * Call `each` for every object of a process, adapters first; 0: this process. The process does not
+ * take part: it may hang, be stopped, or end meanwhile. *missed: the number of objects for which
+ * its table has no room. Returns 0 or an errno: ESRCH: there is no such process; EACCES: it is
+ * another user's, or more privileged; ENOENT: it has no adapter open, or does not publish its
+ * table; EPROTO: this version cannot read its table; or an errno of the system.
  */
 int kal_live_read(pid_t pid, void (*each)(void *arg, const struct kal_live_item *item), void *arg,
 		  unsigned *missed);

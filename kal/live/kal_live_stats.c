@@ -182,7 +182,7 @@ file_refusal(int fd)
 	struct stat st;
 
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return "it is no regular file";
+		return "it is not a regular file";
 	if (st.st_uid != geteuid())
 		return "it belongs to another user";
 	if (st.st_nlink != 1)

@@ -13,8 +13,9 @@ void kal_live_stats_begin(void);
 /* The line, malloc()ed, with its end; NULL: no memory. */
 char *kal_live_stats_text(const struct kal_live_sum *sums);
 /*
- * Append the text to the file. Returns 0 or an errno; *why, which is a constant text, says more. The file is made with mode 0600; one that
- * exists has to be a regular file of this user that nobody else can write, and no symbolic link.
+ * Append the text to the file. Returns 0 or an errno; *why, which is a constant text, says more. A
+ * new file has mode 0600. An existing one must be a regular file, not a symbolic link, that belongs
+ * to this user and that no other user can write.
  */
 int kal_live_stats_append(const char *path, const char *text, const char **why);
 

@@ -134,8 +134,8 @@ say_refusal(const struct kald_message *reply)
 /* --- messages that come ----------------------------------------------------------------------------------- */
 
 /*
- * Return what kald has called back. What the socket does not take stays lent, and the timer tries again: kald asks once. False: some
- * is left.
+ * Return to kald what it has recalled. If the socket is full, the amount stays lent and the timer
+ * tries again, since kald asks only once. False: some of it was not returned yet.
  */
 static bool
 post_returns(void)

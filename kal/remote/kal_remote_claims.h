@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a daemon that was started anew has to know of this process: adapters, sockets that listen, addresses that are shared. The socket may
- * take no more for a moment, and the kernel no more descriptors of this user; so each thing says whether it was claimed, and the
- * rest is posted later. Under the lock of the connection.
+ * Reports to a daemon that was started anew what this process has: adapters, listening sockets,
+ * shared addresses. The socket to the daemon may be full for a moment, or the kernel may take no
+ * more descriptors of this user. So each object records whether it was reported, and the rest is
+ * sent later. The caller owns the lock of the connection.
  */
 #ifndef KAL_REMOTE_CLAIMS_H
 #define KAL_REMOTE_CLAIMS_H

@@ -10,8 +10,9 @@
 #include "rnicpi_host.h"
 
 /*
- * A service that ended. kald keeps its services in memory that the next kald reads. So the client keeps this message, and sends it to each
- * new kald, until an answer to a later request shows that kald has read it.
+ * The message that a service has ended. kald keeps its services in memory that the next kald reads.
+ * So the client keeps this message, and sends it to each new kald, until an answer to a later
+ * request shows that kald has read it.
  */
 struct kal_service_over {
 	uint32_t service;
@@ -31,7 +32,8 @@ struct kal_sharing {
 };
 
 /*
- * The slot was given: keep all descriptors, and give the caller its own. False: no memory, or not all have come; they are closed.
+ * The daemon granted the slot: keep all descriptors, and give the caller its own. False: there is
+ * no memory, or descriptors are missing; all are closed then.
  */
 bool kal_sharing_begin(struct kal_sharing **list, struct ri_share *share,
 		       const struct kald_addr *at, uint32_t slot,

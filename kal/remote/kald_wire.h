@@ -9,8 +9,9 @@
  * KALD_REPLY. Some requests have no reply. An event of kald has a number from KALD_EVENTS. A reply whose status is not
  * KALD_OK has a struct kald_refusal, which names the rule, instead of its own.
  *
- * Structs may grow at the end in later versions: what is missing reads as zero, what is too much is cut. A struct that is
- * shorter than in version 1, or has a value that cannot be, is a wrong message. kald ends the client that sends one.
+ * Structs may grow at the end in later versions: missing members read as zero, and unknown ones are
+ * cut off. A message is invalid if its struct is shorter than in version 1 or has an invalid value.
+ * kald ends the session of a client that sends one.
  */
 #ifndef KALD_WIRE_H
 #define KALD_WIRE_H
@@ -56,8 +57,9 @@ enum kald_number {
 	KALD_STOP,        /* kald_stop -> kald_stop_reply */
 	KALD_WATCH,       /* kald_nothing -> nothing; KALD_CHANGED follow */
 	/*
-	 * kald_share -> kald_shared, with KALD_SHARE_FDS descriptors unless it is a claim. With a claim come those that the client has; else one
-	 * UDP socket of the client, which shows its network namespace.
+	 * kald_share -> kald_shared, with KALD_SHARE_FDS descriptors, except in reply to a claim. A claim
+	 * brings the descriptors that the client has; another request brings one UDP socket of the client,
+	 * which shows its network namespace.
 	 */
 	KALD_SHARE,
 	KALD_SHARE_OVER,   /* kald_share, no reply */
@@ -322,8 +324,10 @@ void kald_message_begin(struct kald_message *message, uint16_t number, uint32_t 
 /* Is there a zero within the room? */
 bool kald_text_ends(const char *text, size_t room);
 /*
- * Does the user's own process, or root's, answer at the other end of a socket? At a place that nobody has named it has to: anybody may
- * bind an abstract name first, and XDG_RUNTIME_DIR may be that of another user, from whom this one has its environment (su).
+ * Does a process of the same user, or of root, answer at the other end of the socket? This is
+ * required where the place is the default one: any user may bind an abstract name first, and
+ * XDG_RUNTIME_DIR may belong to another user, from whom this process inherited its environment
+ * (su).
  */
 bool kald_is_trusted(int fd);
 

@@ -26,8 +26,8 @@ struct attempt attempt_prepare(void);
 /* The same, and the Request will ask for peer-to-peer mode. */
 struct attempt attempt_prepare_asking(void);
 /*
- * The same, asking or not, on a host on which time stands still: req.timeout_us, which is a minute then, is over when
- * the test says so.
+ * An attempt (attempt_prepare) on a host whose time stands still: req.timeout_us, which is set to a
+ * minute, ends when the test says so. `asking`: whether it asks the peer for peer-to-peer mode.
  */
 struct attempt attempt_prepare_frozen(bool asking);
 /* The time of a frozen attempt passes. It must have been set to req.timeout_us after the call. */

@@ -7,8 +7,9 @@
 struct kal_client;
 
 /*
- * What a client counts is what it has: children of objects, its account, queued events; the backlog, the start-ups and the references
- * of listeners. Fails the test otherwise. Takes the locks of the client, each alone; if a call is inside, nothing is looked at.
+ * Fails the test unless each count of a client agrees with what it counts: children of objects, the
+ * account, queued events, backlogs, start-ups and references of listeners. Takes the locks of the
+ * client, one at a time; while a call is running, nothing is checked.
  */
 void kal_sums_check(struct kal_client *client);
 

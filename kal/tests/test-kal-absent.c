@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What is said of an adapter of a provider that is not there. No provider is registered in this program. It is compiled for each
- * way in which the provider of devices may be missing, with the text for that way in KAL_IB.
+ * The message about an adapter whose provider is missing. No provider is registered in this
+ * program. It is compiled once for each way in which the provider of devices (`ib`) can be missing,
+ * with the expected text in KAL_IB.
  */
 #include <glib.h>
 #include <stdlib.h>

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A queue pair that was connected before is connected again: what the kAL knows of its connection is what it knows of one that is
- * connected for the first time. What may be left of the first connection is every value of every member, so after its end all
- * octets are overwritten but those of members in the table, which says why they stay; and once nothing is overwritten. A member
- * that somebody adds is overwritten and compared, too.
+ * A queue pair that is connected for the second time: the kAL's record of the connection must be
+ * the same as at the first time. Any value of any member may be left of the first connection. So
+ * after its end the test overwrites all octets of the record, except members in a table that gives
+ * the reason for each; and it runs once without overwriting. A member that is added to the record
+ * later is overwritten and compared, too.
  */
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many connections at the same time, both of whose ends are clients of this process; and a listener that ends while peers speak.
+ * Many connections at the same time, whose ends are both clients of this process; and a listener
+ * that is destroyed while peers connect.
  */
 
 #include <pthread.h>

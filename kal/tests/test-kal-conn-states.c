@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Every cell of the table of connection states, compared with a list of its own: an event that the list does not have
- * must be refused and change nothing.
+ * Every cell of the table of connection states, compared with this test's own list of allowed
+ * moves: an event that the list does not have must be refused and must change nothing.
  */
 #include <glib.h>
 

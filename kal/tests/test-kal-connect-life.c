@@ -301,8 +301,8 @@ half_established(struct attempt *a)
 }
 
 /*
- * A connection is established, ends, and the next attempt is under way, all before the service thread comes to
- * tidy up after the first: it leaves the second alone.
+ * A connection is established and ends, and the next attempt begins, before the service thread runs
+ * the task that frees the first attempt's setup. That task must leave the second attempt alone.
  */
 static void
 test_tidies_late(void)

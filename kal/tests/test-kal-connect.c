@@ -56,8 +56,8 @@ test_establish(void)
 }
 
 /*
- * A peer that was asked for peer-to-peer mode, and whose Reply is late or wrong, sees no reset, although it has sent more
- * than anybody reads [WIRE 14.2].
+ * A peer that was asked for peer-to-peer mode, and whose Reply is late or invalid, must see no
+ * reset, even if it has sent more octets than are read [WIRE 14.2].
  */
 static void
 gives_up_without_reset(bool late)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Conversion of sockets, as the kAL alone can show it: whose sockets it takes, what a refused call leaves
- * behind, and how long it waits for the peer [IT 11.1], [IT 11.3].
+ * Conversion of sockets at the border of the kAL: which sockets it takes over, what a refused call
+ * leaves unchanged, and how long it waits for the peer [IT 11.1], [IT 11.3].
  */
 
 #include <arpa/inet.h>

@@ -180,8 +180,8 @@ test_unseen_requests(void)
 }
 
 /*
- * Nobody takes events: the queue fills to its limit, the next is dropped, and each event that is taken makes room for
- * one.
+ * The client takes no events: the queue fills to its limit, the next event is dropped, and each
+ * event that is taken later makes room for another.
  */
 static void
 test_limit(void)

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many peers that connect and send nothing, or little, or whole Requests that nobody answers: a client that sends its
- * Request is served and does not wait until the time of those peers is over. To exclude that, time stands
- * still here. Meanwhile the process has no more descriptors than the kAL allows them and rests, and afterwards
- * it has as many as before. The peers are other processes, each with descriptors of its own.
+ * Many peers connect and send nothing, or little, or whole Requests that the consumer never
+ * answers. A client that sends its Request must be served before the time limits of those peers
+ * end; time stands still in this test, so they cannot end. The process must use no more descriptors
+ * than the kAL allows, must not spin meanwhile, and must have as many descriptors as before at the
+ * end. The peers are other processes, each with descriptors of its own.
  */
 
 #include <errno.h>

@@ -288,8 +288,8 @@ test_always_busy(void)
 }
 
 /*
- * A file that was deleted, on another mount, has the name of a page and the content of one: it does not count as one. Only root can make a file
- * there.
+ * A deleted file on another mount, with the name and the content of a table, is not taken for one.
+ * Only root can create it there.
  */
 static void
 test_name_is_not_enough(void)

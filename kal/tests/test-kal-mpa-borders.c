@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Startup frames at their borders: lengths that just fit, words that just do not, depths one above
- * the limit, and fields that a kind of frame does not have.
+ * Start-up frames at their limits: lengths that just fit, IRD/ORD words that just do not fit,
+ * depths one above the limit, and fields that a kind of frame does not have.
  */
 #include "kal_mpa.h"
 

@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What two ends agree on by their startup frames: CRC, markers, IRD, ORD and RTR, from both ends.
+ * CRC, markers, IRD, ORD and RTR as two ends negotiate them by their start-up frames; each result
+ * is checked at both ends.
  */
 
 #include "kal_mpa.h"

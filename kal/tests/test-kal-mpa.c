@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * MPA startup frames: the vectors built and read, at every truncation, and the negative ones.
+ * MPA start-up frames: the test vectors are built, and are read truncated at every length; invalid
+ * frames are refused.
  */
 
 #include "kal_mpa.h"
@@ -239,8 +240,9 @@ test_negative(void)
 }
 
 /*
- * A rejecting Reply may lack the words (nothing is negotiated any more): fewer than four octets are what is left of the
- * words, and no private data. R in a Request is ignored.
+ * A Reply that rejects may lack the IRD/ORD words, since nothing is negotiated any more. Then fewer
+ * than four octets of private data are a remainder of the words, not private data. Bit R in a
+ * Request is ignored.
  */
 static void
 test_reject_frames(void)
@@ -318,7 +320,7 @@ test_texts(void)
 {
 	found_text(KAL_MPA_REPLY, "MPA ID Rep", 10, "only 10 octets of the Reply came");
 	found_text(KAL_MPA_REPLY, "HTTP/1.1\r\n", 10,
-		   "what the peer sends begins with 'HTTP/1.1..', which is no MPA frame");
+		   "what the peer sends begins with 'HTTP/1.1..', which is not an MPA frame");
 	found_text(KAL_MPA_REPLY, "MPA ID Req Frame", 16,
 		   "a Request came instead of a Reply: both ends initiate");
 	found_text(KAL_MPA_REQUEST, "MPA ID Rep Frame", 16,

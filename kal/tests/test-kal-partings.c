@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The end of a refused peer's socket: no FIN before the peer's own, since siw forgets the private data of a Reply with a
- * FIN right behind [WIRE 14.4]; but the wait has an end, for each and for all.
+ * How the socket of a refused peer is closed: not before the peer has sent its FIN, since siw loses
+ * the private data of a Reply that a FIN follows at once [WIRE 14.4]. But the wait is limited, for
+ * each socket and in number.
  */
 #include <errno.h>
 #include <poll.h>

@@ -193,8 +193,8 @@ test_own_choice(void)
 /* --- cases: time --------------------------------------------------------------------------------- */
 
 /*
- * An address that does not answer: the queue of its listener is full, so the kernel drops what arrives. The time is that
- * of the application.
+ * The peer's address does not answer: the queue of its listener is full, so the kernel drops what
+ * arrives. The attempt ends after the time-out that the application gave.
  */
 static void
 expect_silent_address(uint64_t timeout_us)

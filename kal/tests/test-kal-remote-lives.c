@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The account of a process at the daemon: what the daemon lists of it is the same after each call that is refused, after the
- * daemon has come back, perhaps with other rules, and in a second life of the process.
+ * The account of a process at the daemon: what the daemon lists for the process is the same after
+ * each refused call, after a restart of the daemon, perhaps with other rules, and when the process
+ * joins the daemon a second time.
  */
 #include <errno.h>
 #include <netinet/in.h>

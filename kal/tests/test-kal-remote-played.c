@@ -2,9 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The client half against a daemon that is played by a thread: it may lie in each field, send what nobody has asked for, read nothing
- * for a while and answer too late. Whatever it does, the process has as many descriptors as before, has returned what it does not
- * have any more, and is open for no more than it believes. With `-m slow`: answers that come after the caller's patience has ended.
+ * The daemon's client (kal/remote) against a daemon that a thread of the test plays. That daemon
+ * may send a wrong value in each field, send unrequested messages, stop reading for a while, and
+ * answer too late. Whatever it does, the process must have as many descriptors as before, must have
+ * returned what it does not use any more, and must not take more than was lent. With `-m slow`:
+ * answers that come after the caller has stopped waiting.
  */
 #include <errno.h>
 #include <glib/gstdio.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The client half against a daemon: leases without calls, recalls, rules for adapters, ports and peers, a daemon that ends and
- * comes back, one that is not there, and a forked child.
+ * The daemon's client (kal/remote) against a real daemon: leases that cost no call, recalls, rules
+ * for adapters, ports and peers, a daemon that ends and comes back, a daemon that is absent, and a
+ * forked child.
  */
 #include <errno.h>
 #include <glib/gstdio.h>

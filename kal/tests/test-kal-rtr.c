@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A peer asks for peer-to-peer mode, is accepted, and then is silent: the responder waits for its ready-to-receive
- * message for a limited time (RFC 6581 section 8; [WIRE 2.3.8]). Then the connection ends, its user gets an event, and a
- * connection beside it stands. The test stops no clock: it moves the timer of the start-up to now.
+ * A peer asks for peer-to-peer mode, is accepted, and then is silent: the responder waits for its
+ * ready-to-receive message for a limited time (RFC 6581 section 8; [WIRE 2.3.8]). Then the
+ * connection ends, its consumer gets an event, and another connection of the process stays
+ * established. The test stops no clock: it moves the timer of the start-up to now.
  */
 
 #include <pthread.h>

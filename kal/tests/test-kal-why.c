@@ -81,7 +81,7 @@ static void
 test_initiator(void)
 {
 	answered("HTTP/1.1 400 Bad", 16, false,
-		 "what the peer sends begins with 'HTTP/1.1 400 Bad', which is no MPA frame");
+		 "what the peer sends begins with 'HTTP/1.1 400 Bad', which is not an MPA frame");
 	answered("MPA ID Rep Frame\x40\x03\0\0", 20, false,
 		 "the Reply has revision 3; 1 and 2 are supported");
 	answered("MPA ID Rep Frame\x70\x02\0\x07\0\1\0\1bye", 27, false,
@@ -150,7 +150,7 @@ static void
 test_responder(void)
 {
 	requested("GET / HTTP/1.0\r\n", 16, false,
-		  "what the peer sends begins with 'GET / HTTP/1.0..', which is no MPA frame");
+		  "what the peer sends begins with 'GET / HTTP/1.0..', which is not an MPA frame");
 	requested("MPA ID Req Frame\x40\x01\xff\xff", 20, false,
 		  "PD_Length of the Request is 65535, and at most 512 is allowed");
 	requested("MPA ID Req Frame\x40\x01\0\0x", 21, false,

@@ -11,8 +11,8 @@
 #include "rnicpi_host.h"
 
 /**
- * @file
- * Giving a capture what goes over the wire [RI 11.3.7]. Nothing here allocates; any thread.
+ * @file Functions by which a provider passes packets of its wire to a capture [RI 11.3.7]. They
+ * allocate nothing; any thread may call them.
  */
 
 /** @brief Does the host want a capture? A host of before 1.7 has no such entry. */

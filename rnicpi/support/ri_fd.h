@@ -149,8 +149,9 @@ ri_fd_open_folder(const char *path)
 }
 
 /**
- * For a program at its start: open what is closed of stdin, stdout and stderr, in the direction in which it is not used.
- * So a file that the program opens never becomes its stderr, and a write to what was closed still fails.
+ * For a program at its start: if stdin, stdout or stderr is closed, open something in its place, in
+ * the direction in which it is not used. So a file that the program opens never becomes its stderr,
+ * and a write to the closed one still fails.
  */
 static inline void
 ri_fd_standard_open(void)

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A provider as a shared object, for the tests of the loader. Compiled once for each KIND: one that is
- * good, one as of an older version, one as of a later version, and several with one fault each. Its
- * entries are only looked at, never called.
+ * A provider as a shared object, for the tests of the loader. Compiled once for each KIND: a valid
+ * one, one of an older version, one of a later version, and several with one fault each. Its
+ * entries are only checked, never called.
  */
 
 #include "rnicpi.h"

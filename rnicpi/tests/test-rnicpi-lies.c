@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Providers that lie, each lie alone and at its border: sizes and names of their tables, claims of their
- * adapters, and answers in which one value of many is too small or cannot be.
+ * Providers with false values, one at a time and at the limit: sizes and names of their tables,
+ * claims of their adapters, and results in which one value is too small or impossible.
  */
 
 #include <glib.h>

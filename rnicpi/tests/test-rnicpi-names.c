@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A shared object that is linked as a provider from outside is, loaded as the registry loads one: the names of
- * rnicpi_types.h are there.
+ * A shared object that is linked like a third-party provider, loaded as the registry loads one: the
+ * functions for names that rnicpi_types.h declares must be resolved.
  */
 
 #include <dlfcn.h>

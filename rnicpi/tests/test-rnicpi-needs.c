@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Providers that say what they need: loaded from the installed folder only where that exists, or when it appears. And a
- * process that has too few descriptors to load any: it loads them later.
+ * Providers with a file .needs: they are loaded from the installed folder only if the path in that
+ * file exists, or when it appears. And a process that has too few descriptors to load any provider:
+ * it loads them later.
  *
  * Usage: test-rnicpi-needs PROVIDER.so
  */

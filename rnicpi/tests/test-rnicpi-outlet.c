@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Text for people never blocks its writer: pipes that are full, terminals that are stopped, readers that have gone,
- * numbers that belong to another file meanwhile. A write that blocked would end the program by SIGALRM.
+ * Writing a text to the outlet never blocks: full pipes, stopped terminals, pipes without a reader,
+ * descriptor numbers that belong to another file meanwhile. A write that blocked would end the
+ * program by SIGALRM.
  */
 
 #include <fcntl.h>

@@ -59,8 +59,9 @@ need_good(void)
 }
 
 /*
- * The good provider has few entries besides those that every provider has. In the places of the others are stubs, which may be called.
- * One that is left out of ri_stubs is found here, because every member of the copy is looked at.
+ * The good provider has few entries besides the required ones. Stubs, which may be called, are in
+ * place of the others. An entry without a stub in ri_stubs is found here, because every member of
+ * the copy is checked.
  */
 static void
 test_stubs(void)
@@ -323,9 +324,9 @@ test_no_file(void)
 	g_assert_cmpint(write(writer, text, sizeof(text)), ==, (ssize_t)sizeof(text));
 	g_assert_false(ri_load_file(fifo, &error));
 	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_LOAD);
-	g_assert_nonnull(strstr(error.text, "is no regular file"));
+	g_assert_nonnull(strstr(error.text, "is not a regular file"));
 	g_assert_false(ri_load_file(place, &error));
-	g_assert_nonnull(strstr(error.text, "is no regular file"));
+	g_assert_nonnull(strstr(error.text, "is not a regular file"));
 	g_assert_cmpint(close(writer), ==, 0);
 	g_assert_cmpint(g_remove(fifo), ==, 0);
 	g_assert_cmpint(g_rmdir(place), ==, 0);
@@ -627,8 +628,8 @@ test_settings(void)
 }
 
 /*
- * One that was built against version 1.1 states none, and the table that follows in its file is not looked at. The size
- * is that of binaries which exist, so it is a number here.
+ * A provider that was built against version 1.1 declares no settings, and the memory after its
+ * table must not be read. The size is that of existing binaries, so it is a number here.
  */
 static void
 test_settings_of_old(void)

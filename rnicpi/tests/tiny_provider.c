@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The least that the registry takes, written as a vendor writes it: against the installed headers alone. It finds one
- * adapter, "tiny", which cannot be opened; so no other entry is ever called.
+ * The smallest provider that the registry accepts, written as a vendor writes it: against the
+ * installed headers alone. It finds one adapter, "tiny", which cannot be opened; so no other entry
+ * is ever called.
  */
 #include <rnicpi/rnicpi.h>
 #include <string.h>

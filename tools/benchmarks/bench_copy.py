@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Copies of a file on this machine, through the page cache: it-cp, and programs that others use.
+"""Copies of a file on this machine, through the page cache: it-cp, and other programs that copy
+files.
 
 A copy is timed from the start of the client to its end. Servers listen on the loopback interface
-and are started anew for each copy. Each way has once(), as Run of tools/bench has.
+and are restarted for each copy. Each class for a program has a function once(), like the class
+Run of tools/bench.
 """
 import os
 import pathlib
@@ -76,7 +78,8 @@ def ours(folder, program, *options):
 
 
 def shares_blocks(folder):
-    """Can two files of this folder have the same blocks? A copy by cp is then none, unless cp is told so."""
+    """Whether cp can make a copy in this folder that shares the blocks of its source (a reflink).
+    Such a copy moves no data, so cp is then called with an option that prevents it."""
     twin = pathlib.Path(folder) / "twin"
     done = subprocess.run(["cp", "--reflink=always", pathlib.Path(folder) / "source", twin],
                           stderr=subprocess.DEVNULL, check=False)
@@ -85,7 +88,7 @@ def shares_blocks(folder):
 
 
 def others(folder):
-    """The ways of others that work here, by name, and why the rest do not."""
+    """The programs of others that are installed here, by name, and why the rest cannot run."""
     real = ["--reflink=never"] if shares_blocks(folder) else []
     ways = {"cp": Copy(folder, ["cp", *real, "SOURCE", "FOLDER/copy"])}
     why = {}

@@ -53,7 +53,7 @@ class CannotCount(Exception):
 
 
 def identity(program):
-    """What the counts depend on beside the sources."""
+    """Returns everything besides the sources on which the counts depend: compiler, C library, processor, options."""
     if shutil.which('valgrind') is None:
         raise CannotCount('valgrind is not installed')
     told = subprocess.run([program, '--identity'], capture_output=True, text=True, check=False)
@@ -83,7 +83,7 @@ def costs(text):
 
 
 def dumps(folder):
-    """The windows, as pairs of the step's name and the dump."""
+    """The dumps of the measured windows, as pairs (name of the step, dump)."""
     for path in pathlib.Path(folder).iterdir():
         text = path.read_text(errors='replace')
         step = re.search(r'^desc: Trigger: Client Request: (\S+)$', text, re.MULTILINE)
@@ -93,7 +93,7 @@ def dumps(folder):
 
 
 def count(program):
-    """The figures of each step: medians of its windows, without what the counting costs."""
+    """The figures of each step: the medians over its windows, less the figures of the empty window."""
     program = os.path.abspath(program)
     windows = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +120,8 @@ def limits_read():
 
 
 def limits_for(found):
-    """The committed figures for this way to build; if there are none, what differs."""
+    """The committed figures for a build like this one; if there are none, in what the nearest
+    differs."""
     nearest = None
     for record in limits_read():
         differ = [key for key, value in record['built'].items() if found.get(key) != value]
@@ -135,7 +136,7 @@ def limits_for(found):
 
 
 def most(kind, limit):
-    """What a figure may grow to."""
+    """Returns the largest value that a figure may have."""
     if kind == 'locked':
         return limit
     grown = int(limit * (1 + GROWTH))
@@ -143,14 +144,15 @@ def most(kind, limit):
 
 
 def grown(figures, limits):
-    """Per step, in words, what is above its limit; a step must have limits."""
+    """For each step, in words, the figures above their limits. A step without limits is reported,
+    too."""
     return {step: [f'{kind}: {kinds[kind]}, was {limits[step][kind]}' for kind in KINDS
                    if kinds[kind] > most(kind, limits[step][kind])]
             if step in limits else ['it has no limits'] for step, kinds in figures.items()}
 
 
 def table(figures):
-    """As in doc/performance.md."""
+    """Returns the table of the figures, as in doc/performance.md."""
     rows = ['| step | ' + ' | '.join(KINDS) + ' |', '|---|' + '---|' * len(KINDS)]
     rows += [f'| {STEPS[step]} | ' + ' | '.join(f'{figures[step][kind]:,}' for kind in KINDS) + ' |'
              for step in STEPS]

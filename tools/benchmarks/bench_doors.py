@@ -18,7 +18,8 @@ CONNECTS = 1000
 
 
 class DoorRun(PeerRun):
-    """A PeerRun that is ours: with a unit, and with the door of the build that is measured."""
+    """A PeerRun of our door: with a unit, and with the door of the build that is measured
+    preloaded."""
 
     def __init__(self, door, server, client, read, unit, adapter="iwarp"):
         super().__init__(server, client, {"LD_PRELOAD": str(door), "ITAPI_VERBS_DEVICES": adapter}, read)
@@ -29,7 +30,7 @@ class DoorRun(PeerRun):
 
 
 def table_of(text):
-    """The heads of perftest's table and its last line: {head: value}."""
+    """The headings of perftest's table with the values of its last line: {heading: value}."""
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("#bytes"))
     # A head may have a blank inside: "BW peak[MB/sec]".
@@ -57,7 +58,8 @@ def bandwidth(door, program, size):
 
 
 def connects(text):
-    """Of cmtime's table: connections made a second, by all steps from the address to the connection."""
+    """Connections made in a second, from the table of cmtime: all steps from the address to the
+    connection count."""
     ms = {line[:13].strip(): float(line.split(":")[1].split()[0]) for line in text.splitlines() if ":" in line and "step" not in line}
     return CONNECTS * 1000 / sum(ms[step] for step in ("create id", "resolve addr", "resolve route", "create qp", "connect"))
 

@@ -63,9 +63,10 @@ crc_of(const void *from, size_t len)
 #define LINES_ONE   19 /* of a poll that finds a completion */
 
 /*
- * Executes `lines` lines and returns. Each has ten instructions; every second one reads a line of `data`, 16 KiB. Five have
- * a locked instruction, as ours: they are those executed as number 15, 35 and 55 (of a post), 120 and 140 (of a poll that
- * finds nothing). Line i begins at bench_code_ring + 64 i.
+ * Executes `lines` pieces of code, each 64 octets long, and returns. Each has ten instructions;
+ * every second one reads a cache line of `data`, which has 16 KiB. Five pieces have a locked
+ * instruction, in the places where our code has one: numbers 15, 35 and 55 (a post), 120 and 140 (a
+ * poll that finds nothing). Piece i begins at bench_code_ring + 64 i.
  */
 uint64_t bench_code_run(const char *begin, uint64_t lines, char *data);
 extern const char bench_code_ring[];

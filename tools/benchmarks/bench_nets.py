@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Pairs of network namespaces that veth devices connect, for rows of tools/bench beyond loopback.
 
-A pair is made when a row first needs it: two namespaces that processes which sleep keep, each with one end of a veth
-device. An ordinary user has a user namespace for it, and then the runs enter that, too. The congestion control is the
-system's, or that of the route.
+A pair is made when a row first needs it: two namespaces, each kept alive by a sleeping process,
+each with one end of a veth device. An ordinary user needs a user namespace for that, and then
+the runs enter the user namespace, too. The congestion control is the system's, or one that the
+route names.
 """
 import contextlib
 import os
@@ -22,7 +23,7 @@ class CannotMake(RuntimeError):
 
 
 def keeper(command):
-    """A process that keeps the namespaces that `command` makes."""
+    """Starts a process that keeps the namespaces made by `command` alive, and returns it."""
     process = subprocess.Popen([*command, "sh", "-c", "echo there; exec sleep 1000000"], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if process.stdout.readline().strip() != "there":
@@ -77,18 +78,19 @@ def options(name):
 
 
 def prefix(name):
-    """Words before it-bench-run: those that enter the user namespace, if there is one."""
+    """The words to put before it-bench-run so that it enters the user namespace, if there is one."""
     return made(name).user
 
 
 def inside(name, side):
-    """Words that start a program at one side, 0 is the active one; it finds the side's devices below /sys."""
+    """The words to put before a program so that it runs at one side (0: the active one) and finds
+    that side's devices below /sys."""
     return [*made(name).inside[side], "unshare", "-m", "sh", "-c", 'mount -t sysfs none /sys && exec "$@"', "sh"]
 
 
 @contextlib.contextmanager
 def ended():
-    """The pairs that were made meanwhile end with it."""
+    """A context; the pairs of networks that are made within it are removed at its end."""
     try:
         yield
     finally:

@@ -33,7 +33,8 @@ def free_port():
 
 
 def listens(port, process):
-    """Does a socket of the network of that process listen there? A connection to find out would be taken for the client's."""
+    """Whether a socket listens at this port in the network of that process. It reads /proc, since a
+    server would take a trial connection for its client."""
     wanted = f"{port:04X}"
     for name in (f"/proc/{process}/net/tcp", f"/proc/{process}/net/tcp6"):
         if not os.path.exists(name):
@@ -60,7 +61,7 @@ class PeerRun:
         return self
 
     def command(self, side, core, words, port):
-        """Of the client, 0, or the server, 1; the environment follows."""
+        """The command and the environment of the client (side 0) or the server (side 1)."""
         known = {"PORT": port, "HOST": bench_nets.ADDRESSES[1] if self.net else "127.0.0.1"}
         before = bench_nets.inside(self.net, side) if self.net else []
         device = {"UCX_NET_DEVICES": f"v{side}"} if self.net and "UCX_NET_DEVICES" in self.env else {}
@@ -157,7 +158,8 @@ def present():
 
 
 def rows(Run, Row, ours_stream, raw_stream, net=None):
-    """Ours beside a raw socket and each peer that is installed; the names end in what and the size. With `net` only over TCP."""
+    """The rows that compare itapi with a raw socket and with each installed peer; a name ends in
+    what is measured and the size. With `net`, only over TCP."""
     made = []
     for size in SIZES:
         few = iterations(size)
@@ -227,7 +229,7 @@ def label(power, what):
 
 
 def svg(title, curves, what="latency"):
-    """A value by size, both logarithmic: curves is {name: {size: value}}."""
+    """Draws curves, {name: {size: value}}, over the size, both axes logarithmic."""
     sizes = sorted({size for curve in curves.values() for size in curve})
     values = [value for curve in curves.values() for value in curve.values()]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))

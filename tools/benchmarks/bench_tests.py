@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Figures that programs of the tests print, and the speed of it-sim, as rows of tools/bench.
 
-A test says "figure NAME VALUE" in a line of its output. What such a row needs is built first (`targets`). Nothing is pinned: there are
-more processes than processors, or the program divides the work by itself.
+A test says "figure NAME VALUE" in a line of its output. The build targets that such a row needs
+are built first (`targets`). Nothing is pinned: there are more processes than processors, or the
+program divides the work by itself.
 """
 import os
 import pathlib

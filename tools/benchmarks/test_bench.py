@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What tools/bench makes of figures, without measuring any (TAP): test_bench.py SOURCE_ROOT."""
+"""Tests how tools/bench evaluates figures; nothing is measured (TAP): test_bench.py SOURCE_ROOT."""
 
 import importlib.machinery
 import importlib.util
@@ -103,7 +103,7 @@ def a_run_that_fails_is_told():
 
 
 class Late(Fixed):
-    """The same, but None stands for a run that takes too long."""
+    """A Fixed whose value None means that the run takes too long."""
 
     def once(self, cores):
         if self.values and self.values[0] is None:
@@ -122,7 +122,8 @@ def a_late_run_is_made_again():
 
 
 def a_program_that_dies_says_of_what():
-    """As `--against` once did not: a run that its alarm ends prints nothing."""
+    """A program that fails without output is reported with the reason: out of time, a signal, or
+    its exit status."""
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, 'dies')
         for body, kind, wanted in (
@@ -138,7 +139,7 @@ def a_program_that_dies_says_of_what():
             except RuntimeError as error:
                 same((kind, True), (type(error), wanted in str(error) and 'it-lat' in str(error)))
             else:
-                raise AssertionError(f'{body!r} is no failure')
+                raise AssertionError(f'{body!r} is not a failure')
 
 
 def another_build_runs_the_same():
@@ -182,7 +183,8 @@ def copies_are_whole():
 
 
 def copies_share_nothing():
-    """Where cp can let two files have the same blocks, it is told to copy them."""
+    """If the file system can share blocks between files, cp gets the option that makes it copy the
+    data."""
     path = os.environ['PATH']
     with tempfile.TemporaryDirectory() as folder:
         bench_copy.make(folder, 1)
@@ -211,7 +213,8 @@ def curves():
 
 
 def rows_of_peers():
-    """Each size has every peer that is here, a raw socket and memcpy; the curves have them all."""
+    """At each size there is a row for every installed peer, for a raw socket and for memcpy, and
+    the curves show all of them."""
     rows = bench_peers.rows(bench.Run, bench.Row, bench.ours_stream, bench.raw_stream)
     same(len(bench_peers.SIZES) * (4 + len(bench_peers.present())), len(rows))
     same(len(rows), len({row.name for row in rows}))
@@ -241,7 +244,9 @@ def rows_of_peers():
 
 
 def rows_between_networks():
-    """Each pair of networks has bandwidth, median and the worst of 1,000 at each size, beside no alignment and plain TCP."""
+    """For each pair of networks and each size there are rows for bandwidth, for the median and for
+    the worst of 1,000 round trips; large sizes also have rows without alignment. All are
+    compared with plain TCP."""
     rows = bench.net_rows(everything=True)
     framed = [size for size in bench_peers.SIZES if size >= 65536]
     same(len(bench_nets.NETS) * (len(bench_peers.SIZES) * 6 + 2 * len(framed)), len(rows))
@@ -255,7 +260,8 @@ def rows_between_networks():
 
 
 def networks_are_made():
-    """A run of a program at both sides sees the other one's address; where none can be made, the test prints the reason."""
+    """In a pair of networks, a program at either side sees the address of the other. Where none can
+    be made, the test prints the reason."""
     with bench_nets.ended():
         try:
             net = bench_nets.made('mtu9000-cubic')

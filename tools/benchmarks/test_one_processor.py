@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Two polling processes share one processor (TAP): test_one_processor.py IT_BENCH_RUN.
+"""Two processes that poll share one processor (TAP): test_one_processor.py IT_BENCH_RUN.
 
-A side that polls on until its time slice is over makes each message wait for that, which is milliseconds.
+If a polling side used its whole time slice, each message would wait for the end of that slice,
+which takes milliseconds.
 """
 
 import json

@@ -94,7 +94,7 @@ no_such_name(const char *name, const it_interface_t *list, size_t count, GError 
 		g_string_append_printf(
 			text, "; %s is %s", name + strlen("iwarp:"),
 			if_nametoindex(name + strlen("iwarp:")) == 0
-				? "no network interface"
+				? "not a network interface"
 				: "a network interface that is down or has no address");
 	tool_fail(error, TOOL_ERROR_FAILED, "%s", text->str);
 }

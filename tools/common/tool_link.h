@@ -51,8 +51,9 @@ bool tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
 		    const struct tool_link_spec *spec, GError **error);
 
 /*
- * Both return when the connection is established. Receives may be posted before. The first goes the present path of the way,
- * and notes there if it reached no program; see tool_way_next().
+ * Both return when the connection is established. Receives may be posted before.
+ * tool_link_connect() tries the current path of `way`, and notes there if it reached no program;
+ * see tool_way_next().
  */
 bool tool_link_connect(struct tool_link *link, struct tool_way *way, const struct tool_hello *hello,
 		       GError **error);

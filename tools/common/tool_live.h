@@ -18,8 +18,9 @@ itx_live_t *tool_live_read(int pid, size_t *count, GError **error);
 void tool_live_process(int pid, char command[64], char user[64]);
 
 /*
- * Print the objects, each line indented by two blanks. `before`: what tool_live_read() found `seconds` earlier, or NULL; then
- * counters that have grown since are followed by how much a second.
+ * Print the objects, each line indented by two blanks. `before`: the result of tool_live_read()
+ * from `seconds` earlier, or NULL; with it, each counter that has grown since is followed by its
+ * growth per second.
  */
 void tool_live_print(const itx_live_t *list, size_t count, const itx_live_t *before,
 		     size_t num_before, double seconds);

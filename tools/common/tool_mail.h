@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Short messages over a link, one Send each. The mailbox keeps receives posted, so a peer may send TOOL_MAIL_SLOTS of
- * them before it must wait for an answer. All requests and receives of the link that make completions belong to the
- * mailbox; requests without completions may be posted beside it, and the completion of a letter proves that their
- * buffers may be used again.
+ * Short messages over a link, one Send each. The mailbox keeps receives posted, so a peer may send
+ * TOOL_MAIL_SLOTS of them before it must wait for an answer. All requests and receives of the link
+ * that make completions belong to the mailbox; requests without completions may be posted beside
+ * it, and the completion of a message that was sent after them proves that their buffers may be
+ * used again.
  */
 #ifndef TOOL_MAIL_H
 #define TOOL_MAIL_H

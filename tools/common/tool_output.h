@@ -30,7 +30,7 @@ int tool_output_end(FILE *stream);
 
 /*
  * Makes a file of these octets. Returns 0 or an errno. A regular file gets its name when all is written, so there is never a
- * part of it. What is no regular file (a device, a pipe, /dev/stdout) is written to, and stays what it is.
+ * part of it. What is not a regular file (a device, a pipe, /dev/stdout) is written to, and stays what it is.
  */
 int tool_output_file(const char *path, const void *octets, size_t len);
 

@@ -16,7 +16,7 @@
 /*
  * The text with a backslash and "xNN" in place of every octet that is not part of a printable
  * character (control characters of both sets, line ends, marks that turn the writing direction,
- * octets that are no UTF-8, and beyond ASCII all where the locale is not UTF-8), and a backslash
+ * octets that are not UTF-8, and all beyond ASCII if the locale is not UTF-8), and a backslash
  * doubled; so two texts never look alike. g_free() it.
  */
 char *tool_escape(const char *text);

@@ -174,8 +174,8 @@ look_at_guests(struct tool_guests *guests, gint64 now)
 }
 
 /*
- * Takes places from clients that have stopped, those first that have for the longest time, until one for each client that
- * waits will become free; or fewer, if the others go on.
+ * Takes places from clients that have stopped, those first that have for the longest time, until
+ * one for each client that waits will become free; or fewer, if the others make progress.
  */
 static void
 make_room(const struct tool_service *service, struct tool_guests *guests, gint64 now)

@@ -10,10 +10,11 @@
  * of no run, and clients beyond the limit. So no client waits for another, and a client that is
  * silent, lies or dies costs only its own place.
  *
- * When all places are taken, a new client waits a moment, and the client that has made no progress for the longest time
- * loses its place, if that time exceeds a second. Progress is a message that came from the client, a further connection
- * of its run, or (it-cp) a chunk that was moved; so a client that is slow but goes on keeps its place against one that has
- * stopped, whatever it had said before. If all go on, the new one hears that the server is busy.
+ * When all places are taken, a new client waits a moment, and the client that has made no progress
+ * for the longest time loses its place, if that time exceeds a second. Progress is a message that
+ * came from the client, a further connection of its run, or (it-cp) a chunk that was moved; so a
+ * client that is slow but goes on keeps its place against one that has stopped, whatever it had
+ * done before. If all make progress, the new client is refused as "busy".
  */
 #ifndef TOOL_SERVE_H
 #define TOOL_SERVE_H
@@ -45,16 +46,16 @@ struct tool_service {
 };
 
 /*
- * Without --persistent the server serves the first client and refuses others; the result is that of
- * the one. With it the server serves up to --clients at once until the user stops it, which is
- * success, and prints what goes wrong with a client when it happens.
+ * Without --persistent the server serves the first client and refuses others; its result is that of
+ * the first client. With it the server serves up to --clients at once until the user stops it,
+ * which is success, and prints what goes wrong with a client when it happens.
  */
 bool tool_serve(const struct tool_service *service, struct tool_ready *ready, GError **error);
 
 /*
- * The next connection of the client's run, of which it has one at a time on the way. Ends with an
- * error when the time (g_get_monotonic_time(); 0 is never) is over, the first connection, which is
- * the link's, has ended, or the user stops the server.
+ * Waits for the next connection of the client's run; a client sets up one connection at a time.
+ * Ends with an error when the time (g_get_monotonic_time(); 0 is never) is over, the first
+ * connection, which is the link's, has ended, or the user stops the server.
  */
 bool tool_client_next(struct tool_client *client, struct tool_link *first, gint64 until,
 		      it_conn_request_event_t *request, struct tool_hello *hello, GError **error);

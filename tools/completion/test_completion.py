@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What bash completes for the tools, against what they say of themselves.
+"""Compares the completions of bash for the tools with the output of their --help.
 
 Usage: test_completion.py COMPLETION TOOLS      (TAP)
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What a binary takes from a header: layouts, values of constants and signatures, as read out of DWARF.
+"""The parts of a header that a binary depends on: layouts, values of constants and signatures, read from DWARF.
 
 gcc compiles a probe that includes the header and has a pointer to each function, and keeps types that nothing uses;
 readelf prints the debug information. The result depends neither on optimization nor on the order of declarations.
@@ -114,7 +114,8 @@ class Dwarf:
 
 
 def described(dwarf):
-    """{'struct ri_x': ['size 16', '0 uint32_t size', ...], ...} for what has one of our names."""
+    """{'struct ri_x': ['size 16', '0 uint32_t size', ...], ...} for the types whose names have one
+    of our prefixes."""
     found = {}
     for entry in dwarf.top:
         name = dwarf.title(entry)

@@ -7,16 +7,18 @@ import os
 
 
 def commands_of(folder):
-    """How a build folder compiles C files of ours, by their paths from the top; nothing generated."""
+    """The compile commands of a build folder for our C files, without generated ones, by their
+    paths from the top of the tree."""
     with open(f'{folder}/compile_commands.json', encoding='utf-8') as file:
         commands = json.load(file)
     by_path = {os.path.relpath(os.path.join(c['directory'], c['file'])): c for c in commands}
     return {p: by_path[p] for p in sorted(by_path) if p.endswith('.c') and not p.startswith('build/')}
 
 
-# In tests, fuzzers and benchmarks the macros of GTest look like deep nesting, and integers are mixed freely in comparisons;
-# check-source.py measures the functions. Version 14 also takes a shift of 64 bits for one of 32 after
-# inlining; UBSan knows better. It takes the octets of a frame for a string that lacks its end.
+# Checks of clang-tidy that are off for tests, fuzzers and benchmarks. There the macros of GTest
+# look like deep nesting, and comparisons mix integer types freely; check-source.py measures the
+# functions anyway. Version 14 also takes a 64-bit shift for a 32-bit one after inlining, which
+# UBSan checks correctly, and takes the octets of a frame for a string without its terminator.
 TEST_ROOMS = ('/tests/', '/fuzz/', '/benchmarks/')
 TEST_CHECKS = ('--checks=-readability-function-size,-bugprone-signed-char-misuse,-cert-str34-c,'
                '-bugprone-not-null-terminated-result,'
@@ -24,7 +26,8 @@ TEST_CHECKS = ('--checks=-readability-function-size,-bugprone-signed-char-misuse
 
 
 def tidy(checker, name, options, sources):
-    """clang-tidy over files, spread by xargs; one at a time, since a second one confuses version 14."""
+    """Runs clang-tidy over files, in parallel processes; each process gets one file, since version
+    14 is confused by a second one."""
     if sources:
         checker.check(name, [
             'sh', '-c', 'jobs=$1; options=$2; shift 2; printf "%s\\n" "$@" | '

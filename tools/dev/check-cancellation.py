@@ -22,8 +22,9 @@ FOLDERS = ('itapi/', 'ual/', 'kal/', 'rnicpi/', 'vp/', 'doors/')
 OUTSIDE = 'rnicpi/template/'  # a project to be copied, which is no part of the library
 OWN = 'rnicpi/support/ri_calls.h'
 
-# Of POSIX (XSH 2.9.5.2) and of the C library: those that must be and those that may be cancellation points, without
-# fcntl and ioctl, whose commands that the library gives are no cancellation points, and without what only formats a string.
+# The cancellation points of POSIX (XSH 2.9.5.2) and of the C library, required and optional ones.
+# Left out are fcntl and ioctl, since the commands that the library uses are no cancellation
+# points, and functions that only format a string.
 POINTS = """
     accept accept4 clock_nanosleep close connect copy_file_range creat dlopen dprintf fclose fdatasync fflush fgetc fgets
     fopen fprintf fputc fputs fread freopen fscanf fseek fsync fwrite getaddrinfo getc getdelim getifaddrs getline getnameinfo

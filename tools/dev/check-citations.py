@@ -16,8 +16,8 @@ import sys
 import source_tree
 import spec_paragraphs as spec
 
-# Names and abbreviations of documents that nobody who has this tree can read; spelt so that this file does
-# not find itself.
+# Names and abbreviations of former documents that are not in this tree, so that no reader can look
+# them up. They are spelt so that this file does not match itself.
 OLD_FORMS = re.compile(r'itapi-' r'semantics|iwarp-' r'wire|verbs-' r'semantics|\bR' r'V[- ]?\d|\bV' r'S-\d')
 BRACKETS = re.compile(r'\[(?:%s) \d[^\]]*(?:\](?!\()|$)' % '|'.join(spec.BOOKS))
 LINK = re.compile(r'\[[^]]*\]\([^)]*\)')
@@ -49,7 +49,7 @@ def check_line(where, line, known):
     for match in BRACKETS.finditer(line):
         cited = spec.CITATION.fullmatch(match.group(0))
         if cited is None:
-            yield f'{where}: {match.group(0)!r} is no citation; one number in brackets, on one line'
+            yield f'{where}: {match.group(0)!r} is not a citation; one number in brackets, on one line'
         elif cited.group(1) not in known:
             yield f'{where}: [{cited.group(1)}] is defined nowhere in {spec.FOLDER}'
     for match in spec.RULING.finditer(line):

@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """The first line of each commit is "area: change it", of at most 72 columns (doc/contributing.md).
 
-Looks at commits made since the rule is checked, and not at merges. Exit status 77 without a history.
+Commits that are older than this check are left out, and so are merges. The exit status is 77 if
+there is no history.
 
 Usage: check-commits.py [ROOT]
 """

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Finds what reaches the real machine past the host table.
+"""Finds code that uses the real machine instead of the host table.
 
-Above RNIC-PI and below it, time, random numbers, threads and sleep come from struct ri_host [RI 11.3], so that a run on a
-simulated host repeats. kal/host is the table of production. Everywhere else in FOLDERS a clock, a sleep, a random source, a
-descriptor loop or a thread of one's own is a complaint, and so is the table of production by its name, unless ALLOWED has the
-file and the call with the reason. A row of ALLOWED that fits nothing is a complaint, too.
+Above RNIC-PI and below it, time, random numbers, threads and sleep come from struct ri_host [RI
+11.3], so that a run on a simulated host repeats. kal/host has the production table. Everywhere
+else in FOLDERS a clock, a sleep, a random source, a descriptor loop or a thread of one's own is
+a complaint, and so is a use of the production table by its name, unless a row of ALLOWED names
+the file, the call and the reason. A row of ALLOWED that matches nothing is a complaint, too.
 
 Usage: check-host.py [ROOT]
 """

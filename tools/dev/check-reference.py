@@ -35,7 +35,7 @@ LINES = (('@brief ', 'a brief sentence'), ('@see ', 'references to related calls
 
 
 def check_results(kind, results, known):
-    """What is wrong with the results of one entry."""
+    """Yields the faults in the results of one entry."""
     if results is None:
         yield 'has no list of results, "- Results:"'
         return
@@ -60,7 +60,7 @@ def check_entries(root, path, known):
 
 
 def check_call(comment, kind, words, said):
-    """What is wrong with the page of one call; `said`: texts of the common statuses so far."""
+    """Yields the faults in the page of one call; `said`: texts of the common statuses so far."""
     for line, what in LINES:
         if f' * {line}' not in comment:
             yield f'lacks {what}'

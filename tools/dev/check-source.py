@@ -38,8 +38,8 @@ GLIB_FREE = ('*_dto.c', '*_dto.h', '*_post.c', '*_engine.c', '*_fast.h', '*/mpa_
 GLIB_USED = re.compile(r'<(?:glib|gio|json-glib)\b|\bg_[a-z]\w*\s*\(|'
                        r'\bg(?:u?int\d*|boolean|u?char|s?size|u?long|pointer)\b')
 
-# Below the tools each allocation can be refused, and GLib's allocating functions then end the process: these do not
-# allocate. strerror() may, too.
+# Below the tools each allocation can fail, and GLib's allocating functions end the process then.
+# The functions listed here do not allocate. strerror() may allocate, too.
 REQUEST_PATHS = ('itapi/*', 'ual/*', 'kal/*', 'rnicpi/*', 'vp/*')
 # The daemon is a program: if memory ends, it ends, and its clients go on and claim what they have when it is back.
 PROGRAMS = ('kal/daemon/*',)
@@ -50,14 +50,14 @@ GLIB_WITHOUT_MEMORY = ('g_getenv', 'g_steal_pointer', 'g_strlcpy', 'g_queue_init
 DESCRIPTOR_MADE = re.compile(r'(?<![\w>.])(socket|socketpair|accept4?|eventfd|epoll_create1?|timerfd_create|signalfd|'
                              r'inotify_init1?|memfd_create|pidfd_open|pipe2?|dup[23]?|open(?:at)?|fopen|opendir)\s*\(')
 
-# The parameters of the standard's own functions are not ours to choose, and ri_qp_ops::create names
-# every object a queue pair stands on.
+# Functions that may have more parameters: those of the standard, and ri_qp_ops::create, which
+# names every object that a queue pair uses.
 STANDARD_NAMES = re.compile(r'^(?:(it|itx)_|(?:\w+_)?qp_create$)')
 
 # Hosts hand lines of the log on; a provider from outside has only the entry of the host.
 LOG_WRITERS = ['rnicpi/support/ri_log.c', 'conformance/judge/certify/cert_host.c', 'rnicpi/template/*', 'doc/*']
-# Settings are read by the rows of a table (doc/configuration.md): these files read the environment, no other.
-# Tests, their helpers and what judges providers from outside may.
+# Only these files read the environment, by the rows of a table of settings (doc/configuration.md).
+# Tests, their helpers and the judges of third-party providers may read it, too.
 READS_ENVIRONMENT = re.compile(r'\b(?:secure_|g_)?getenv\s*\(|\benviron\b')
 ENVIRONMENT_READERS = ('rnicpi/support/ri_setting.h', 'kal/config/kal_settings_list.c', '*/tests/*', 'tools/dev/*',
                        'conformance/*', 'doc/*')
@@ -80,7 +80,7 @@ def is_c(path):
 
 
 def check_marks(path, lines):
-    """Who wrote it and under which licence stands in the first five lines."""
+    """The first lines of each file name the authors and the licence."""
     if matches(path, UNMARKED):
         return
     head = '\n'.join(lines[:6])
@@ -90,7 +90,8 @@ def check_marks(path, lines):
 
 
 def check_text(path, lines):
-    """ASCII, no white space at the end, a newline at the end, nothing left to do later."""
+    """Text is ASCII, without white space at the end of a line, ends with a newline, and has no mark
+    of unfinished work."""
     if matches(path, DATA) or path.startswith('LICENSES/'):
         return
     for number, line in enumerate(lines, 1):
@@ -133,7 +134,8 @@ def check_allocation(path, code):
 
 
 def check_descriptors(path, code):
-    """A connection with the number of stderr would get what somebody writes to stderr into its stream."""
+    """Descriptors must not be made by calls that can return 0 to 2: if stderr is closed, a
+    connection would get number 2, and what any code writes to stderr would go into its stream."""
     if not matches(path, REQUEST_PATHS) or '/tests/' in path or path == 'rnicpi/support/ri_fd.h':
         return
     for number, line in enumerate(code, 1):
@@ -142,7 +144,7 @@ def check_descriptors(path, code):
 
 
 def count_parameters(head):
-    """How many parameters a function has, given its name and parenthesis."""
+    """Returns the number of parameters of a function, given its name and parenthesis."""
     inside = head[head.index('(') + 1:head.rindex(')')].strip()
     if inside in ('', 'void'):
         return 0
@@ -205,7 +207,8 @@ def check_environment(path, code):
 
 
 def check_log(path, code):
-    """Every line of the log has the form that rnicpi/support/ri_log.h describes; hosts hand lines on."""
+    """Lines of the log are written through rnicpi/support/ri_log.h, which gives them one form;
+    hosts pass lines on."""
     if '/tests/' in path or matches(path, LOG_WRITERS):
         return
     for number, line in enumerate(code, 1):
@@ -234,7 +237,8 @@ def check_file(root, path):
 
 
 def check_format(root, paths):
-    """What clang-format 14 would write otherwise; another version formats otherwise, so is no judge."""
+    """Compares files with the output of clang-format 14. Other versions format differently, so with
+    them nothing is checked."""
     tool = shutil.which('clang-format-14') or shutil.which('clang-format')
     if tool is None or not paths or not os.path.exists(os.path.join(root, '.clang-format')):
         return

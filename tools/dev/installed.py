@@ -37,7 +37,7 @@ def skip_without(*programs):
 
 
 def directories(build):
-    """What Meson was told of folders: {'prefix': '/usr/local', 'bindir': 'bin', ...}."""
+    """The folders with which Meson was configured: {'prefix': '/usr/local', 'bindir': 'bin', ...}."""
     with open(os.path.join(build, 'meson-info', 'intro-buildoptions.json'), encoding='utf-8') as file:
         found = {option['name']: option['value'] for option in json.load(file)
                  if option['section'] == 'directory' or option['name'] == 'docdir'}
@@ -46,7 +46,8 @@ def directories(build):
 
 
 def run(command, **options):
-    """What a program wrote to its output; Failed, with everything that it said, unless it ended with status 0."""
+    """Runs a command and returns its output. Raises Failed, with everything that it printed, unless
+    its exit status is 0."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace',
                           timeout=PATIENCE, check=False, **options)
     if done.returncode != 0:
@@ -74,15 +75,16 @@ class Installed:
         self.folder.cleanup()
 
     def place(self, directory, *names):
-        """Where a file will be once it is installed for good: place('bindir', 'it-info')."""
+        """The path of a file once it is installed at its final place: place('bindir', 'it-info')."""
         return os.path.join(self.directories['prefix'], self.directories[directory], *names)
 
     def path(self, directory, *names):
-        """Where that file is now."""
+        """The present path of that file, below the folder of this test's installation."""
         return self.root + self.place(directory, *names)
 
     def environment(self, **more):
-        """For programs that are linked against the installed library, and for pkg-config."""
+        """The environment for programs that are linked against the installed library, and for
+        pkg-config."""
         return {**os.environ,
                 'LD_LIBRARY_PATH': self.path('libdir'),
                 'PKG_CONFIG_LIBDIR': self.path('libdir', 'pkgconfig'),
@@ -94,7 +96,7 @@ class Installed:
                 **more}
 
     def run(self, command, **options):
-        """As run(), in the environment of the installation."""
+        """Runs a command, as run() does, in the environment of the installation."""
         return run(command, **{'env': self.environment(), **options})
 
     def pkg_config(self, *arguments):
@@ -102,7 +104,7 @@ class Installed:
         return self.run(['pkg-config', *arguments]).split()
 
     def variable(self, package, name):
-        """A folder that a .pc file names, as it is now: variable('rnicpi', 'providerdir')."""
+        """The current path of a folder that a .pc file names: variable('rnicpi', 'providerdir')."""
         value = run(['pkg-config', f'--variable={name}', package],
                     env={**self.environment(), 'PKG_CONFIG_SYSROOT_DIR': ''}).strip()
         return self.root + value

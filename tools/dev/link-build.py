@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Makes a build folder look like an installation where programs look for files beside themselves.
+"""Makes links in a build folder, so that programs that look for files at paths relative to their
+own find them as in an installation.
 
 Meson runs it after each configuration. So the library of a build folder finds its providers, and it-certify the programs
 that it starts, by their own paths, and no variable of the environment has to name a folder.
 
-A link that a former configuration made goes. Whatever else lies in those folders stays, and nothing outside of the build folder
-is touched: with unusual folders of the installation a program would look there.
+Links of a former configuration are removed; other files in those folders stay. Nothing outside
+of the build folder is changed, although with unusual installation folders a program may look
+there.
 
 Usage: link-build.py FILE      (made from build-links.in; MESON_BUILD_ROOT: the build folder)
 """

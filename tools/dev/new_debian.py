@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Runs the job and the image that doc/verbs.md shows, with the packages, in a new Debian 12 without anything else.
 
-mmdebstrap makes the system in a folder; its hook is this file. What installs packages has the network of the host, and all else a
-network of its own with an interface eth0, as in a container.
+mmdebstrap makes the system in a folder; its hook is this file. Steps that install packages use
+the network of the host. All other steps run in a network namespace with an interface eth0, as in
+a container.
 """
 
 import os

@@ -14,7 +14,8 @@ def lost(what, error):
 
 
 class Watched(io.FileIO):
-    """stdout, which remembers its first failure: argparse, for one, ignores those of its help."""
+    """stdout that remembers its first failure, since a caller such as argparse's help ignores
+    failures."""
 
     lost = None
 
@@ -27,7 +28,8 @@ class Watched(io.FileIO):
 
 
 def told(main, *arguments):
-    """Runs main(); its status, or a message and 1 if what it printed did not reach the file or reader behind stdout."""
+    """Runs main() and returns its status; or prints a message and returns 1 if its output did not
+    reach the file or reader behind stdout."""
     if sys.stdout is None:      # the caller has closed the descriptor, and print() would do nothing
         sys.exit(f'{os.path.basename(sys.argv[0])}: stdout is closed')
     watched = Watched(1, 'wb', closefd=False)
@@ -52,9 +54,8 @@ def told(main, *arguments):
 
 
 def save(path, text, encoding='utf-8'):
-    """
-    Makes a file of this text. A regular file gets its name when all is written. What is no regular file, such as a pipe
-    or /dev/stdout, is written to.
+    """Writes this text to a file. A regular file is written under another name and renamed when it
+    is complete. Anything else, such as a pipe or /dev/stdout, is written to directly.
     """
     path = os.fspath(path)
     regular = not os.path.exists(path) or stat.S_ISREG(os.stat(path).st_mode)

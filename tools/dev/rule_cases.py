@@ -99,7 +99,8 @@ def calls_in(text):
 
 
 class Body:
-    """A function or table: what it names, the pairs that it states, and what is left open."""
+    """A function or table: the names in it, the pairs (entry, status) that it states, and the calls
+    whose status is a variable."""
 
     def __init__(self, text):
         self.names = set(re.findall(r'\b[a-z]\w*\b', text))
@@ -118,7 +119,8 @@ class Body:
 
 
 class Sources:
-    """The functions and tables of the suite: those of each file, and those that all files can name."""
+    """The functions and tables of the suite: for each file its own, and those of headers, which all
+    files can name."""
 
     def __init__(self, root):
         self.files, self.all, self.rows, self.cited = {}, {}, [], {}
@@ -134,7 +136,8 @@ class Sources:
                     self.all.update(self.files[path])
 
     def pairs(self, path, name):
-        """What a function does, with everything that it names."""
+        """The pairs (entry, status) that a function states, itself or through functions and tables
+        that it names."""
         bodies, todo, known = [], [name], set()
         while todo:
             one = todo.pop()
@@ -161,8 +164,8 @@ def cases_of_suite(root):
 
 
 def cases_of_programs(root):
-    """The tests that it-certify runs. Their rules are those of their program, the rulings in their names, and
-    what the comments above their functions cite."""
+    """The tests that it-certify runs as programs. Their rules come from the row of their program,
+    from rulings in their names, and from citations in the comments above their functions."""
     table = source_tree.read(root, PROGRAMS)
     settling = dict(_SETTLING.findall(table))
     for program, rule in _PROGRAM.findall(table):

@@ -93,7 +93,7 @@ class Checker:
         self.bad.append('\n'.join([title, *lines[-REPEATED_LINES:]]))
 
     def show_record(self, record):
-        """What a test that did badly said last."""
+        """Shows the last lines that a failed test printed."""
         lines = text_of(record).rstrip().split('\n')
         title = f'--- {record["name"]}: {record["result"].lower()}, status {record["returncode"]}'
         telling = [line for line in lines if re.match(r'not ok|Bail out|\*\*|.*(ERROR|Sanitizer)', line)]
@@ -128,11 +128,12 @@ class Checker:
 
     @contextlib.contextmanager
     def beside(self, *commands):
-        """What is done meanwhile waits for peers and timers half of the time; the commands, which build, run in that half.
+        """Runs commands that build in the background, while the caller runs tests, which wait for
+        peers and timers half of the time.
 
-        They have a processor only while nobody else wants it (SCHED_IDLE), and are waited for at the end. Stopped, a setup or a
-        compiler would leave a folder that does not build; and the step that follows needs what they build. That step reports
-        what does not compile.
+        The commands run only on idle processors (SCHED_IDLE). At the end the caller waits for them:
+        stopping a setup or a compiler would leave a folder that does not build, and the next step
+        needs their results. That step reports what does not compile.
         """
         script = '; '.join(shlex.join(command) for command in commands)
         with subprocess.Popen(['chrt', '--idle', '0', 'sh', '-c', script], stdin=subprocess.DEVNULL,
@@ -147,8 +148,9 @@ class Checker:
     def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None, processes=None):
         """Runs the tests of build/WAY and counts each case.
 
-        A few programs that failed without damage run again, alone: on a busy machine something may have come too late. What
-        they said first is shown, and the report names those that passed alone.
+        A few programs that failed without damage run again, alone: on a busy machine something
+        may have come too late. The output of their first run is shown, and the report names
+        those that passed alone.
         """
         label = label or way
         env = dict(os.environ, ITAPI_TEST_INSTALLED='1', **(env or {}))
@@ -181,14 +183,15 @@ class Checker:
     def build_and_test(self, way, prefix=(), env=None, beside=None):
         """Most tests wait for a peer or a timer half of the time: more than twice as many programs as processors.
 
-        beside: a way that is built meanwhile.
+        beside: a build that is made in the background meanwhile.
         """
         if self.build(way):
             with self.beside(self.compiling(beside)) if beside and self.set_up(beside) else contextlib.nullcontext():
                 self.test(way, prefix=prefix, env=env, processes=2 * self.jobs + 1)
 
     def report(self, seconds):
-        """What did not pass, by name; then the line that programs read. Of a long output often only the end is kept."""
+        """Prints what did not pass, by name, and last the line that programs read. The names come
+        again at the end because often only the end of a long output is kept."""
         for line in self.tally.skip_lines():
             print(f'skipped: {line}')
         for what in self.bad[:REPEATED_TESTS]:
@@ -203,7 +206,7 @@ class Checker:
 
 
 def check_plain(checker):
-    """The plain build; its tests note every status that a call of IT-API gave."""
+    """The plain build; its tests record every status that a call of IT-API returned."""
     notes = os.path.abspath('build/logs/statuses')
     shutil.rmtree(notes, ignore_errors=True)
     checker.build_and_test('plain', env={'IT_STATUS_LOG': notes}, beside='asan')
@@ -212,7 +215,8 @@ def check_plain(checker):
 
 
 def tsan_prefix():
-    """What a program under TSan must be started with here: nothing, setarch -R, or None: no way.
+    """The command before a program under TSan on this machine: nothing, or setarch -R; None if TSan
+    does not work.
 
     Kernels that randomize more address bits than the TSan of gcc 12 knows kill its programs before
     main(); without randomization they run.
@@ -244,12 +248,13 @@ def mutate(checker, *arguments):
 
 
 def check_mutants(checker, arguments=()):
-    """Seeded defects, and whether the tests name them."""
+    """Runs the seeded defects, and reports those that no test names."""
     checker.check('mutants', mutate(checker, *arguments))
 
 
 def check_adapters(checker, arguments=()):
-    """Adapters with defects: the case that doc/testing.md names for each must name it again. Most cases only wait."""
+    """Adapters with defects: for each one, the case of it-certify that doc/testing.md names must
+    report it. Many run at a time, since most cases only wait."""
     checker.check('adapters with defects', ['conformance/bad/defects/run', '--build', 'build/plain', '--named', 'doc/testing.md',
                                             '--jobs', str(4 * checker.jobs), *arguments])
 
@@ -275,13 +280,13 @@ def check_packages(checker):
 
 
 def check_asan_programs(checker):
-    """What the quick run under ASan leaves out (tools/dev/meson.build)."""
+    """The tests that the quick run under ASan leaves out (tools/dev/meson.build)."""
     if checker.build('asan'):
         checker.test('asan', label='asan programs', arguments=suites('again', 'programs', 'wire'), processes=2 * checker.jobs)
 
 
 def check_tsan_programs(checker):
-    """The same under TSan."""
+    """Runs tests that start programs under TSan."""
     prefix = tsan_prefix()
     if prefix is not None and checker.build('tsan'):
         checker.test('tsan', label='tsan programs', prefix=prefix,
@@ -302,7 +307,8 @@ def check_valgrind(checker):
 
 
 def check_claims(checker):
-    """What an honest provider may claim, one claim after the other: a case that judges what is not claimed fails here."""
+    """Runs certification with each optional claim of a profile left out in turn: a case that judges
+    what is not claimed fails here."""
     if checker.build('plain'):
         checker.test('plain', label='claims', setup='long', arguments=suites('claims'))
 
@@ -346,7 +352,8 @@ PARTS = {**FULL, **SOAK}
 
 
 def run_parts(checker, names):
-    """Each part in turn. How long each took is what their division into --full and --soak rests on."""
+    """Runs parts in turn, and prints how long each took; their division into --full and --soak
+    depends on that."""
     for name in names:
         started = time.monotonic()
         PARTS[name](checker)
@@ -373,7 +380,8 @@ def check_all(checker, full, lab=None):
 
 
 def check_lab(checker, arguments):
-    """What needs a guest; its lines are shown as they come, since a run takes minutes."""
+    """The tests that need a virtual machine. Their lines are shown as they come, since a run takes
+    minutes."""
     if not checker.build('plain'):
         return
     command = [sys.executable, '-B', 'conformance/wire/lab/run_lab.py', '--build', 'build/plain', '--tap', *arguments]

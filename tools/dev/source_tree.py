@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What the checks of the sources share: the list of files, and C without its comments."""
+"""Functions that the checks of the sources share: the list of files, and C without its comments."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def _listed_by_git(root):
 
 
 def _walked(root):
-    """The same without git: everything but build folders and hidden caches."""
+    """The files of the tree if there is no git: all but build folders and hidden caches."""
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = [s for s in subfolders
                          if s not in ('.git', '.cache', '__pycache__') and not s.startswith('build')]

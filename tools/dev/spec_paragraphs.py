@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """The numbered paragraphs of doc/spec, and citations of them (doc/spec/README.md has the scheme).
 
-A chapter or section is defined by its heading, "## [IT 6.4] Title"; a paragraph by its number in bold,
-"**[IT 6.4.2]**"; a ruling by "**[R-05]**". The same numbers in brackets without bold, and R-05 alone, cite.
+A chapter or section is defined by its heading, "## [IT 6.4] Title"; a paragraph by its number in
+bold, "**[IT 6.4.2]**"; a ruling by "**[R-05]**". The same numbers in brackets but not in bold,
+and "R-05" alone, are citations.
 """
 
 import os

@@ -38,7 +38,7 @@ class Tally:
         self._alike[program or name, reason].append(self.skipped[-1])
 
     def skip_lines(self):
-        """What was skipped; many cases that one program skipped for one reason are one line."""
+        """Yields a line for each skipped case; many cases that one program skipped for one reason are one line."""
         for (program, reason), names in self._alike.items():
             if len(names) > ALIKE:
                 yield f'{program}: {len(names)} cases: {reason}'
@@ -98,7 +98,7 @@ def text_of(record):
 
 
 def tap_cases(text):
-    """(name, 'ok' | 'not ok' | 'skip', reason) of each test line of TAP, if this is TAP at all.
+    """(name, 'ok' | 'not ok' | 'skip', reason) of each test line; nothing if the text is not TAP.
 
     A plan of no tests, "1..0 # SKIP why", is one skipped case without a name.
     """
@@ -120,5 +120,5 @@ def tap_cases(text):
 
 
 def skip_reason(record):
-    """The last thing that a skipped program said."""
+    """The last line that a skipped program printed."""
     return (record.get('stdout', '') + '\n' + record.get('stderr', '')).strip().split('\n')[-1].strip()

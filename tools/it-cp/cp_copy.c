@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The receiver owns a ring of slots that the sender writes by RDMA. A chunk is written into slot
- * n % CP_SLOTS without a completion of its own; the letter that announces it comes behind it on the
- * same connection, so it tells both that the source may be used again (its completion here) and
- * that the octets are in place (its arrival there).
+ * The receiver owns a ring of slots that the sender writes by RDMA. A chunk is written into slot n
+ * % CP_SLOTS without a completion of its own; the message that announces it follows on the same
+ * connection. The completion of that message at the sender shows that the source may be used again,
+ * and its arrival at the receiver shows that the octets are in place.
  *
- * A crew of threads moves chunks between the file and the ring (cp_crew.h), so that the file, the checksum and the
- * connection are at work at the same time. The sender's ring is its own affair, and smaller: its crew reads AHEAD chunks,
- * of which the first one is being sent, and they stay in the cache. The receiver's crew may be CP_BEHIND chunks behind
- * the letters that have arrived.
+ * A crew of threads moves chunks between the file and the ring (cp_crew.h), so that the file, the
+ * checksum and the connection are at work at the same time. The sender's own ring is smaller: its
+ * crew reads AHEAD chunks, of which the first one is being sent, and they stay in the processor's
+ * cache. The receiver's crew may be CP_BEHIND chunks behind the announcements that have arrived.
  */
 
 #include <string.h>

@@ -45,8 +45,9 @@ move_some(const struct cp_crew_task *task, uint8_t *octets, size_t len, uint64_t
 }
 
 /*
- * Space for the chunks from this one on. A file system that allocates it in one piece saves the work for each block at
- * its write. If there is none, the write says so.
+ * Allocate space for the chunks from this one on. A file system that allocates it in one piece
+ * saves work at the write of each block. A failure is ignored: if there is no space, the write
+ * fails.
  */
 static void
 reserve_space(const struct cp_crew *crew, uint64_t number)
@@ -162,8 +163,9 @@ crew_thread(void *arg)
 /* --- for the owner ------------------------------------------------------------------------ */
 
 /*
- * The disk and a slow checksum work side by side. A fast one takes a small part of the time of the file, so a second
- * thread would mostly wait, for its turn or for the lock that the kernel keeps while it writes a file.
+ * With two threads, the disk works while a slow checksum is computed. A fast one takes a small part
+ * of the time of the file, so a second thread would mostly wait, for its turn or for the lock that
+ * the kernel keeps while it writes a file.
  */
 static unsigned
 threads_for(enum cp_sum_kind kind)

@@ -286,8 +286,8 @@ cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mo
 static mode_t mask;
 
 /*
- * The mask can be read only by changing it, so it is read once; files that other threads create meanwhile get fewer
- * rights.
+ * umask(2) can read the mask only by changing it, so it is read once, at the first commit; files that
+ * other threads create during the change get fewer rights.
  */
 static void
 read_mask(void)

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Files that are read and written, and the limits of a served folder. A path in a served folder is walked one
- * component at a time from a descriptor of the folder. Absolute paths, "..", and symbolic links anywhere on the way
- * are refused, so no path leads outside, even if somebody renames folders meanwhile. A file that is being written has
- * a temporary name and gets its final name when it is complete and verified.
+ * Files that are read and written, and the limits of a served folder. A path in a served folder is
+ * walked one component at a time from a descriptor of the folder. Absolute paths, "..", and
+ * symbolic links anywhere on the way are refused, so no path leads outside, even if another process
+ * renames folders meanwhile. A file that is being written has a temporary name and gets its final
+ * name when it is complete and verified.
  */
 #ifndef CP_FILE_H
 #define CP_FILE_H

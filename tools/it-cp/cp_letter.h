@@ -13,12 +13,13 @@
  *   FINISH  octets, checksum (or ABORT why) ->
  *                                           <-   RESULT  verified or why not
  *
- * Every CHUNK is full but the last, and FREE gives back what was sent, in that order: so a file takes a
- * number of letters that its size gives, and each brings it nearer to its end. A FREE may wait until CP_BEHIND more
- * CHUNKs have come, but not longer, and after the last CHUNK for none.
+ * Every CHUNK is full but the last, and FREE returns slots in the order in which they were filled.
+ * So the number of messages depends on the size of the file alone, and each message is progress. A
+ * FREE may wait until CP_BEHIND more CHUNKs have come, but not longer, and after the last CHUNK for
+ * none.
  *
- * REQUEST of a get and ANSWER of a put carry the receiver's ring: where its slots are. A RESULT that
- * says why not may come at any time instead of a FREE.
+ * REQUEST of a get and ANSWER of a put carry the receiver's ring: where its slots are. A RESULT
+ * with an error may come at any time instead of a FREE.
  */
 #ifndef CP_LETTER_H
 #define CP_LETTER_H

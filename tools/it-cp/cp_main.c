@@ -4,9 +4,9 @@
 /*
  * it-cp: copies a file to or from another process by RDMA.
  *
- * The server serves a folder and lets nobody out of it (cp_file.c). The side that has the file
- * writes it by RDMA into a ring of the other side (cp_copy.c, cp_letter.h). The other side verifies a checksum and
- * only then gives the file its name.
+ * The server serves a folder, and no path of a client leads out of it (cp_file.c). The side that
+ * has the file writes it by RDMA into a ring of the other side (cp_copy.c, cp_letter.h). The other
+ * side verifies a checksum and only then gives the file its name.
  */
 
 #include <unistd.h>
@@ -54,7 +54,7 @@ parse_options(struct cp_job *job, int *argc, char ***argv, GError **error)
 		 "NAME"},
 		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &job->quiet, "Print errors only", NULL},
 		{"progress", 0, 0, G_OPTION_ARG_NONE, &job->progress,
-		 "Show the progress even if the output is no terminal", NULL},
+		 "Show the progress even if the output is not a terminal", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 	g_autoptr(GOptionContext) context =
@@ -65,7 +65,7 @@ parse_options(struct cp_job *job, int *argc, char ***argv, GError **error)
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!tool_options_parse(&job->options, context, argc, argv, error) ||
 	    !(cp_sum_pick(&job->kind, sum) ||
-	      tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no checksum: xxh3, crc32c or sha256",
+	      tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a checksum: xxh3, crc32c or sha256",
 			sum)))
 		return false;
 	job->progress = job->progress || isatty(STDERR_FILENO);

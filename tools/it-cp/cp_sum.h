@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Checksum of what was copied. XXH3 with 128 bits is as fast as memory, and finds every accident; SHA-256 can be compared
- * with what other programs say of a file; CRC32C is what versions before XXH3 had for speed.
+ * Checksum of what was copied. XXH3 with 128 bits is as fast as memory, and finds every accident;
+ * SHA-256 can be compared with the output of other programs; CRC32C was the fast checksum of
+ * versions without XXH3.
  */
 #ifndef CP_SUM_H
 #define CP_SUM_H

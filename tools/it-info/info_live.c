@@ -156,7 +156,7 @@ pid_read(const char *which, int *pid, GError **error)
 	value = strtol(which, &end, 10);
 	if (errno != 0 || *end != '\0' || value <= 0 || value > G_MAXINT)
 		return tool_fail(error, TOOL_ERROR_USAGE,
-				 "'%s' is no process: it is a number, or all", which);
+				 "'%s' is not a process: it is a number, or all", which);
 	*pid = (int)value;
 	return true;
 }

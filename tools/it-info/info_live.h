@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 /*
- * Print the objects of a process, or of "all" that the caller may see; again every `interval_us` microseconds if that is not 0, until
- * the user stops it. False: `error` is set.
+ * Print the objects of the process `which` (a number), or of "all" processes that the caller may
+ * see; again every `interval_us` microseconds if that is not 0, until the user stops it. False:
+ * `error` is set.
  */
 bool info_live(const char *program, const char *which, uint64_t interval_us, bool as_json,
 	       GError **error);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-ping: what its two protocols share. ping_own.c speaks the protocol of it-ping itself, ping_rping.c
- * that of rping; ping_run.c makes the rounds of either and reports them.
+ * it-ping: code that its two protocols share. ping_own.c speaks the protocol of it-ping itself,
+ * ping_rping.c that of rping; ping_run.c makes the rounds of either and reports them.
  */
 #ifndef PING_H
 #define PING_H

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * On a terminal a line each second has the rounds since the last one; the summary of all comes at
- * the end, also when the user stops it.
+ * On a terminal one line is printed each second, about the rounds since the line before. A summary
+ * of all rounds is printed at the end, also when the user stops the program.
  */
 
 #include <stdio.h>

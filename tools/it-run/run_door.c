@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-run loads the door itself to ask which devices it offers, so it prints what the program would see. All else that it prints about
- * an adapter comes from IT-API.
+ * it-run loads the door (doors/verbs) itself and lists its devices, so it prints the devices that
+ * the program would see. Everything else about an adapter comes from IT-API.
  */
 #include "it-run/run_door.h"
 

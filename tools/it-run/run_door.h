@@ -15,8 +15,8 @@ char *run_door_find(GError **error);
 char *run_door_wrappers(void);
 
 /*
- * Do those adapters exist (NULL: those that ITAPI_VERBS_DEVICES names, or the default)? Each must stand for a device; without names
- * there must be one.
+ * Do those adapters exist (NULL: those that ITAPI_VERBS_DEVICES names, or the default)? Each name
+ * must have a device of the door; without names there must be at least one device.
  */
 bool run_door_check(const char *door, char **adapters, GError **error);
 

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-run: starts a program of libibverbs and librdmacm with the door (doors/verbs) before these libraries. It becomes the program, so
- * the exit status, signals, descriptors and the terminal are the program's. What it does before that only serves to say in one
- * sentence why a program would find no device.
+ * it-run: starts a program of libibverbs and librdmacm with the door (doors/verbs) before these
+ * libraries. It becomes the program, so the exit status, signals, descriptors and the terminal are
+ * the program's. Its checks before that serve only to explain in one sentence why a program would
+ * find no device.
  */
 
 #include <errno.h>
@@ -39,8 +40,9 @@ struct options {
 /* --- what the program inherits --------------------------------------------------------------------------- */
 
 /*
- * As a tool, it-run watches signals and opens the standard descriptors that its caller has closed (tool_begin). The program is to
- * find both as the caller left them.
+ * tool_begin() has set handlers of these signals and opened the standard descriptors that the
+ * caller had closed. Both are undone before the program starts, so that it finds them as the caller
+ * left them.
  */
 static const int watched[] = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};
 
@@ -166,10 +168,10 @@ check_options(struct options *options, GError **error)
 
 	for (char **name = options->adapters; name != NULL && *name != NULL; name++)
 		if (**name == '\0' || strpbrk(*name, ", ") != NULL)
-			return tool_fail(
-				error, TOOL_ERROR_USAGE,
-				"'%s' is no name of an adapter; --adapter is given once for each",
-				*name);
+			return tool_fail(error, TOOL_ERROR_USAGE,
+					 "'%s' is not the name of an adapter; --adapter is given "
+					 "once for each",
+					 *name);
 	if (options->faults != NULL && (adapter == NULL || !g_str_has_prefix(adapter, "faulty:")))
 		return tool_fail(error, TOOL_ERROR_USAGE,
 				 "--fault is for an adapter whose name begins with 'faulty:', such "

@@ -200,8 +200,8 @@ image_fits(const char *path, int fd, GError **error)
 /* --- scripts ---------------------------------------------------------------------------------------------- */
 
 /*
- * The file that runs a script, by its first line "#!...", for g_free(); NULL: it cannot be found out, or there is none. env starts
- * another program, which is the one that counts.
+ * The file that runs a script, by its first line "#!...", for g_free(); NULL: it cannot be found
+ * out, or there is none. If the line names env, the result is the program that env starts.
  */
 static char *
 interpreter_of(char *line)

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 
 /*
- * The file that the shell would run for a name, for g_free(). NULL: there is none, or nothing can be preloaded into its process, and
- * the error says why. A file that this user may execute and not read is taken unseen.
+ * The file that the shell would run for a name, for g_free(). NULL: there is none, or nothing can
+ * be preloaded into its process, and the error says why. A file that this user may execute but not
+ * read is accepted without a check.
  */
 char *run_program_find(const char *name, GError **error);
 

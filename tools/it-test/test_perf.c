@@ -81,8 +81,8 @@ receive_slots(const struct test_plan *plan)
 }
 
 /*
- * Do receives share slots because messages are large? Then their first octets have a place of their own, where no
- * later message overwrites a token.
+ * Do receives share slots because messages are large? If so, the first octets of each message are
+ * received into a place of their own, so that no later message overwrites a token.
  */
 static bool
 slots_shared(const struct test_plan *plan)
@@ -337,8 +337,9 @@ run_streams(struct test_perf *perf, uint64_t count, struct test_score *score, GE
 }
 
 /*
- * All iterations, in one batch if they are few. The server hears nothing from us during a batch of Reads or Writes, so
- * many are announced in batches of less than a second, and it sees each batch.
+ * All iterations, in one batch if they are few. The server receives no message during a batch of
+ * Reads or Writes, so many iterations are divided into batches of less than a second; the
+ * announcement of each shows the server that the client is alive.
  */
 static bool
 run_count(struct test_perf *perf,

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the phases of a measurement share: sources and targets of messages, receives, and data that is verified.
- * Behind the token area a lane has two areas of slots on both sides. Messages are sent from `out` and arrive in `in`;
- * the number of a message selects the slot. Sends arrive in the slots of receives, Writes in the peer's `in`, Reads
- * take data from the peer's `out`.
+ * Code that the phases of a measurement share: sources and targets of messages, receives, and data
+ * that is verified. Behind the token area a lane has two areas of slots on both sides. Messages are
+ * sent from `out` and arrive in `in`; the number of a message selects the slot. Sends arrive in the
+ * slots of receives, Writes in the peer's `in`, Reads take data from the peer's `out`.
  */
 #ifndef TEST_PERF_H
 #define TEST_PERF_H

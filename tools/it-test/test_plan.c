@@ -35,7 +35,7 @@ test_plan_kind(const char *word, enum test_kind *kind, GError **error)
 			return true;
 	}
 	return tool_fail(error, TOOL_ERROR_USAGE,
-			 "'%s' is no operation: send, read or write (SR, RR or RW)", word);
+			 "'%s' is not an operation: send, read or write (SR, RR or RW)", word);
 }
 
 /* An optional number at *words; advances past it. */

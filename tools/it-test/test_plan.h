@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a run does. The client takes it from its command line and sends it to the server; both sides check it in the
- * same way, since neither trusts the other.
+ * The plan of a run: operations, sizes, counts. The client reads it from its command line and sends
+ * it to the server; both sides check it in the same way, since neither trusts the other.
  */
 #ifndef TEST_PLAN_H
 #define TEST_PLAN_H

@@ -79,8 +79,9 @@ run_lanes(struct test_thread *thread)
 }
 
 /*
- * A thread that failed closes its lanes at once, so that the peer's thread does not wait for messages that will never
- * come. Lanes of threads that succeeded stay open until all threads have ended.
+ * A thread that failed closes its lanes at once, so that the peer's thread does not wait for
+ * messages that will never be sent. Lanes of threads that succeeded stay open until all threads
+ * have ended.
  */
 static void *
 thread_main(void *arg)
@@ -182,8 +183,9 @@ heard_on_lanes(struct test_session *session)
 }
 
 /*
- * Wait for the threads. They are ended if the peer's control connection ends, since the peer is dead then, or if the
- * server gives the client up. The server learns of the lanes' progress.
+ * Wait for the threads. They are ended if the peer's control connection ends, since the peer is
+ * dead then, or if the server ends the client for another one. Meanwhile the server is informed of
+ * the lanes' progress.
  */
 static bool
 wait_for_threads(struct test_session *session, struct test_crew *crew, GError **error)

@@ -13,7 +13,7 @@
  *
  * So each operation brings each side exactly one message, and never more than two are on their way:
  * receives are posted AHEAD messages in advance. The data follows from seed, operation and
- * iteration; segments lie apart, and the octets between them must never change.
+ * iteration; segments are not adjacent, and the octets between them must never change.
  */
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * kalctl: shows what the processes of a host have of itapi's adapters, and stops them, through kald. A user sees and stops its own
- * processes, root all.
+ * kalctl: asks the daemon kald which adapters of itapi, and which objects on them, the processes of
+ * a host use, and stops processes. Users see and stop their own processes, root all.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -114,7 +114,7 @@ pid_read(const char *text, uint64_t *pid, GError **error)
 
 	if (tool_number(text, 1, INT32_MAX, pid, &trouble))
 		return true;
-	return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no process number", text);
+	return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a process number", text);
 }
 
 static bool
@@ -194,8 +194,8 @@ freeze(const struct ctl *ctl, const struct kald_stop *stop, struct kald_message 
 }
 
 /*
- * End it. Its number may have become another process's meanwhile: after the descriptor was made, kald is asked once more whether it
- * still is that of a client.
+ * End the process with this number. The number may have been reused for another process meanwhile:
+ * so once the descriptor (a pidfd) is open, kald is asked again whether the number is a client's.
  */
 static bool
 terminate(const struct ctl *ctl, uint32_t pid, GError **error)
@@ -334,7 +334,7 @@ run_stop(struct ctl *ctl, char **arguments, GError **error)
 	uint64_t number = 0;
 
 	if (by_port && !tool_number(arguments[0] + 1, 1, UINT16_MAX, &number, NULL))
-		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no port", arguments[0]);
+		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is not a port", arguments[0]);
 	if (!by_port && !pid_read(arguments[0], &number, error))
 		return false;
 	if (!stop_all(ctl, by_port ? 0 : (uint32_t)number, by_port ? (uint32_t)number : 0, pids,

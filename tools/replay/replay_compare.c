@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two runs side by side. Each queue of each queue pair is a sequence of lines; what is compared is the order within a sequence. The
- * recordings are read once for each sequence, so nothing of them is kept.
+ * Compares two recordings. Each queue of each queue pair is a sequence of lines, and only the order
+ * within a sequence is compared. The recordings are read once for each sequence, so nothing of them
+ * is kept in memory.
  */
 #include <string.h>
 

@@ -50,7 +50,7 @@ line_read(struct replay_reader *reader, char *text, GError **error)
 	text[length - 1] = '\0';
 	for (size_t i = 0; i + 1 < length; i++)
 		if (text[i] < ' ' || text[i] > '~')
-			return replay_bad(reader, NULL, error, "this is no text");
+			return replay_bad(reader, NULL, error, "this is not text");
 	return true;
 }
 
@@ -66,7 +66,7 @@ replay_open(struct replay_reader *reader, const char *path, GError **error)
 	}
 	if (!line_read(reader, head, error) || !g_str_has_prefix(head, HEAD)) {
 		g_clear_error(error);
-		tool_fail(error, TOOL_ERROR_USAGE, "%s:1: this is no recording of itapi", path);
+		tool_fail(error, TOOL_ERROR_USAGE, "%s:1: this is not a recording of itapi", path);
 		return false;
 	}
 	if (strcmp(head + strlen(HEAD), VERSION) != 0) {
@@ -163,11 +163,12 @@ replay_object(const struct replay_reader *reader, const struct replay_line *line
 	uint64_t value;
 
 	if (text[0] != letter || !g_ascii_isdigit(text[1]))
-		return replay_bad(reader, line, error, "word %u is no object %c1, %c2, ...",
+		return replay_bad(reader, line, error, "word %u is not an object %c1, %c2, ...",
 				  word + 1, letter, letter);
 	value = g_ascii_strtoull(text + 1, &end, 10);
 	if (*end != '\0' || value > REPLAY_OBJECTS)
-		return replay_bad(reader, line, error, "%s is no object, or one too many", text);
+		return replay_bad(reader, line, error, "%s is not an object, or one too many",
+				  text);
 	*number = (uint32_t)value;
 	return true;
 }
@@ -198,7 +199,7 @@ replay_operation(const struct replay_reader *reader, const struct replay_line *l
 	const char *text = line->count > 1 ? line->words[1] : "";
 
 	return replay_operation_read(text, operation) ||
-	       replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1", text);
+	       replay_bad(reader, line, error, "'%.40s' is not an operation such as q1.s1", text);
 }
 
 bool

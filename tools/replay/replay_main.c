@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-replay: checks recordings of the adapter record:NAME, runs those of both ends of connections on any adapter, which is recorded
- * in turn, and compares two runs.
+ * it-replay: checks recordings of the adapter record:NAME, replays the recordings of both ends of
+ * connections on any adapter, records that replay in turn, and compares two recordings.
  */
 #include <stdlib.h>
 #include <string.h>

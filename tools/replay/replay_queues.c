@@ -4,8 +4,10 @@
 /*
  * Shared receive queues and datagrams.
  *
- * A datagram that finds no receive is lost, and no recording says when its sender learned that there was one. So a datagram waits
- * until its receiver has posted a receive for it; only when all other actors wait, too, was it lost in the recorded run as well.
+ * A datagram that finds no receive is lost, and no recording says when its sender learned that
+ * there was one. So a datagram waits until its receiver has posted a receive for it; if all other
+ * actors (replay_run.c) wait, too, it is sent without one, since a datagram was lost in the
+ * recorded run as well.
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Actors. Each carries out the lines of its recording in their order. A completion or an end of a connection that the recorded
- * process had seen must come here before the next line; meanwhile the other actors go on.
+ * An actor replays one recording, line by line. At the line of a completion or of the end of a
+ * connection, the actor waits until the same has happened in the replay; meanwhile the other actors
+ * go on.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -385,8 +386,9 @@ ends_connect(struct replay_run *run, struct replay_end *active, struct replay_en
 }
 
 /*
- * The connection is made as soon as both recordings say that it is there. One recording of both ends says so of one after the other, and
- * what the first one has sent may be in between.
+ * The connection is made as soon as the recordings of both ends say that it is established. If both
+ * ends are in one recording, it says so of one end after the other, and requests of the first end
+ * may be between these lines.
  */
 static enum replay_step
 link_up(struct replay_actor *actor, GError **error)

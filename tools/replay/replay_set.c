@@ -263,14 +263,14 @@ segments_check(struct state *state, GError **error)
 		uint64_t length = *end == ':' ? g_ascii_strtoull(end + 1, &end, 10) : UINT64_MAX;
 
 		if (*end != ',' && *end != '\0')
-			return BAD("'%.40s' is no segment", text);
+			return BAD("'%.40s' is not a segment", text);
 		if (*text == 'm' &&
 		    (number > REPLAY_OBJECTS || state->regions[number] == 0 ||
 		     offset > state->regions[number] || length > state->regions[number] - offset))
 			return BAD("the segment '%.40s' is in no region", text);
 		text = *end == ',' ? end + 1 : end;
 	}
-	return *text == '\0' || strcmp(text, "-") == 0 || BAD("'%.40s' is no segment", text);
+	return *text == '\0' || strcmp(text, "-") == 0 || BAD("'%.40s' is not a segment", text);
 }
 
 /* "ah=h1 qpn=17 qkey=0x1": the handle exists, and some recording should have that number. */
@@ -285,7 +285,7 @@ datagram_check(struct state *state, const struct replay_qp *qp, GError **error)
 	if (handle != NULL && handle[0] == 'h')
 		number = g_ascii_strtoull(handle + 1, NULL, 10);
 	if (number == 0 || number > REPLAY_OBJECTS || !state->handles[number])
-		return BAD("ah=%s is no address handle", handle != NULL ? handle : "");
+		return BAD("ah=%s is not an address handle", handle != NULL ? handle : "");
 	if (!replay_number(&state->reader, &state->line, "qpn", REPLAY_GROUP, &qpn, error) ||
 	    !replay_number(&state->reader, &state->line, "qkey", UINT32_MAX, &qkey, error))
 		return false;
@@ -344,7 +344,7 @@ from_check(struct state *state, const struct replay_qp *qp, GError **error)
 		return true; /* the recorder did not know which one */
 	if (!replay_operation_read(text, &from) || from.letter != 's' || from.object != qp->srq ||
 	    srq == NULL)
-		return BAD("from=%.40s is no receive of s%u", text, qp->srq);
+		return BAD("from=%.40s is not a receive of s%u", text, qp->srq);
 	if (from.number == 0 || from.number > srq->posted || srq->done == srq->posted)
 		return BAD("%.40s completes, and was not posted, or completes twice", text);
 	srq->done++;
@@ -462,7 +462,7 @@ line_check(struct state *state, GError **error)
 	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
 		if (strcmp(state->line.words[0], verbs[i].verb) == 0)
 			return verbs[i].check(state, error);
-	return BAD("'%.40s' is no verb of a recording", state->line.words[0]);
+	return BAD("'%.40s' is not a verb of a recording", state->line.words[0]);
 }
 
 static bool

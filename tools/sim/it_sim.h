@@ -5,10 +5,12 @@
  * @file it_sim.h
  * @brief Calls for test programs that run as a node of it-sim.
  *
- * A program that it-sim runs needs none of them. A tester uses them in a node of its own, which does to the others what the
- * statements of a scenario do, but when it chooses; or in the program under test, to name places and properties. There is
- * no library to link: it-sim has the functions, and elsewhere they are absent (weak symbols that are NULL), so the same
- * program runs on real adapters, too. Call them only where it_sim_here() is not 0; IT_SIM_REACHED() checks that itself.
+ * A program that it-sim runs needs none of them. A tester can use them in a node of its own: that
+ * node does to other nodes what statements of a scenario do, at moments that it chooses. Or the
+ * program under test uses them, to name places and properties. There is no library to link: it-sim
+ * has the functions, and elsewhere they are absent (weak symbols that are NULL), so the same
+ * program runs on real adapters, too. Call them only where it_sim_here() is not 0; IT_SIM_REACHED()
+ * checks that itself.
  *
  * All of them may be called by any thread of a node, outside of callbacks of the library. None blocks.
  */
@@ -50,12 +52,13 @@ IT_SIM_WEAK void it_sim_reached(const char *name);
 /**
  * @brief State a property that holds at every step from now on.
  *
- * It is looked at whenever another thread begins to run, until the node ends. The run fails when it does not hold.
+ * It is checked whenever another thread begins to run, until the node ends. The run fails when it
+ * does not hold.
  *
  * @param[in] name   of the property, for the report; it stays valid
  * @param[in] holds  returns 0 if it does not hold; makes no call of IT-API, and none that waits
  * @param[in] arg    for @p holds
- * @retval 0   it is looked at
+ * @retval 0   it is checked
  * @retval -1  there are 64 already
  */
 IT_SIM_WEAK int it_sim_always(const char *name, int (*holds)(void *arg), void *arg);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Makes a function for each call of IT-API that stands before the library's: it tells the scheduler of the call.
+"""Generates a function for each call of IT-API that replaces the library's: it notifies the
+scheduler, and then calls the library.
 
 Usage: make_calls.py OUTPUT LIST HEADER...       LIST gets the names, for the linker
 """

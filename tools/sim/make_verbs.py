@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Makes a function for each call of libibverbs that the door answers: it tells the scheduler of the call, as make_calls.py does.
+"""Generates a function for each call of libibverbs that doors/verbs implements: it notifies the
+scheduler of the call, as those of make_calls.py do.
 
 Usage: make_verbs.py OUTPUT LIST MAP HEADER      MAP: of the door; HEADER: verbs.h; LIST gets the names, for the linker
 """

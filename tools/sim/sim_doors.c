@@ -35,8 +35,9 @@ has_faults(const struct sim_scenario *scenario)
 }
 
 /*
- * Adapters that are opened from here on connect to it. The socket has no name in any folder any more when this returns: a run that
- * crashes leaves nothing, and the length of TMPDIR is no matter.
+ * Adapters that are opened from now on connect to this socket. When this returns, the socket has no
+ * name in a folder any more. So a run that crashes leaves no file, and the length of TMPDIR does
+ * not matter.
  */
 static bool
 listener_open(int flags, GError **error)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the C library does at the end of a thread and of a process: destructors of what is a thread's own, handlers of atexit(), and
- * files, which are written out. The threads of a run stay, and its process ends by _exit(); so all of it is kept here, for each life of a
- * node. A node that is killed does none of it.
+ * What the C library does at the end of a thread and of a process: it runs destructors of
+ * thread-specific data and handlers of atexit(), and writes out buffered files. The threads of a
+ * run do not end, and its process leaves by _exit(); so this file keeps these lists itself, for
+ * each life of a node. When a node is killed, none of it is done.
  */
 #include <errno.h>
 #include <pthread.h>

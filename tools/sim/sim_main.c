@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-sim: runs the programs of a scenario in one process with virtual time, once for each seed. The seed chooses which thread
- * runs when, so it is the run.
+ * it-sim: runs the programs of a scenario in one process with virtual time, once for each seed. The
+ * seed chooses which thread runs when, so the same seed always gives the same run.
  */
 #include <errno.h>
 #include <locale.h>
@@ -55,7 +55,7 @@ read_seeds(struct options *options, GError **error)
 	if (options->seed != NULL) {
 		if (!read_seed(options->seed, &sweep->first))
 			return tool_fail(error, TOOL_ERROR_USAGE,
-					 "--seed: '%s' is no number below 18446744073709551615",
+					 "--seed: '%s' is not a number below 18446744073709551615",
 					 options->seed);
 		sweep->last = sweep->first;
 		return true;

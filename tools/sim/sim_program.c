@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The program of a node: a copy of its file in memory, which the dynamic linker takes for another object than all other copies.
- * Constructors and destructors are part of a run: what they ask for the time, for chance or for a thread is to be the run's. The
- * dynamic linker would run constructors on whichever thread starts the node, with its lock. So in the copy the entries for both have
- * tags that it does not know, and the node's own threads run them.
+ * The program of a node: a copy of its file in memory, which the dynamic linker takes for another
+ * object than all other copies. Constructors and destructors are part of a run: they must get its
+ * time, random numbers and threads. The dynamic linker would run them on the thread that starts the
+ * node, while it owns its lock. So in the copy the tags of their entries are replaced by ones that
+ * the dynamic linker does not know, and the node's own threads run them.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -113,8 +114,9 @@ functions_of(const struct link_map *map, int64_t array, int64_t size, void ***fu
 }
 
 /*
- * libstdc++ takes the streams that stdout and stderr are at its begin for good. It gets ones that lead to the node that writes, also if
- * a constructor of the first program in C++ would begin it.
+ * libstdc++ keeps the streams that stdout and stderr are when it is initialised. So it is
+ * initialised here, with streams that write to the output of the node that runs. Otherwise a
+ * constructor of the first C++ program would initialise it with that node's streams.
  */
 static void
 cxx_begin(void *object)
@@ -140,8 +142,8 @@ sim_program_load(struct sim_node *node)
 	void *object, *symbol;
 
 	/*
-	 * None of this is a step, and libraries begin outside of the run. The calling thread may be one that waits, or one of a node that
-	 * has ended, whose next call is its last.
+	 * Nothing here is a step of the run: libraries are initialised outside of it. The calling thread
+	 * may be waiting in the scheduler, or may belong to a node that has ended.
 	 */
 	sim_me = NULL;
 	sim_node_streams_shared();

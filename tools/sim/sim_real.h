@@ -18,8 +18,8 @@
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 /*
- * With 64 bits of offset, which this program is compiled with, a function is the one with 64 in its name: programs that are not
- * compiled so meet the same.
+ * This program is compiled with 64-bit file offsets, so its functions have "64" in their names.
+ * Programs that are compiled without call the same functions by their short names.
  */
 #define SIM_ALSO_SHORT(name) __asm__(".globl " #name "\n.set " #name ", " #name "64\n")
 

@@ -113,8 +113,8 @@ parse_numbers(const char *text, uint64_t *first, uint64_t *last)
 }
 
 /*
- * Take "at message N [of NODE]" or "inside message N [of NODE]" from the end of the line. Without a node it is that of
- * the second word, which the statement is about.
+ * Take "at message N [of NODE]" or "inside message N [of NODE]" from the end of the line. Without
+ * "of NODE" it is a message of the node that the statement is about, which is its second word.
  */
 static bool
 take_message(struct reader *reader, struct sim_when *when, bool *taken, GError **error)
@@ -604,13 +604,13 @@ read_text(const char *path, GError **error)
 		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s: %s", path, why);
 	} else if (len > TEXT_MAX) {
 		(void)tool_fail(error, TOOL_ERROR_USAGE,
-				"%s is no scenario: it has more than %u octets", path, TEXT_MAX);
+				"%s is not a scenario: it has more than %u octets", path, TEXT_MAX);
 	} else {
 		text[len] = '\0';
 		if (strlen(text) == len)
 			return text;
 		/* Statements behind it would count for nothing. */
-		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s is no text: octet %zu is zero", path,
+		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s is not text: octet %zu is zero", path,
 				strlen(text) + 1);
 	}
 	g_free(text);

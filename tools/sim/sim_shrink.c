@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shrinking: which statements of a scenario does a failure need? The scenario is written out with the times that the seed draws,
- * and runs of lines are left out, in halves, quarters and so on, as long as the same seed fails in the same way. A text that
- * lacks what another line names is no scenario, so it does not fail in that way.
+ * Shrinking: which statements of a scenario does a failure need? The scenario is written out with
+ * the times that the seed draws, and runs of lines are left out, in halves, quarters and so on, as
+ * long as the same seed fails in the same way. If a line that was left out defines a name that
+ * another line uses, the text is not a valid scenario, and counts as not failing.
  */
 #include <string.h>
 

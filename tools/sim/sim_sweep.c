@@ -145,11 +145,13 @@ tell_death(struct slot *slot, int status)
 }
 
 /*
- * --- processes that do not come to an end ---------------------------------------------------------
+ * --- processes that do not end
+ * --------------------------------------------------------------------
  *
- * No verdict depends on how long something took while others had the processors. A thread is blocked if it slept in one call at
- * all of some looks: the kernel counts how often it went to sleep. A process spins if it has used its time of a processor. One that
- * wants a processor and gets none is not judged.
+ * No verdict depends on how long something took while others had the processors. A thread counts as
+ * blocked if it has slept in the same call at LOOKS_STILL successive looks; the kernel's count of
+ * its switches shows that it did not wake in between. A process counts as spinning if it has used
+ * its limit of processor time. A process that waits for a processor is not judged.
  */
 
 #define LOOK_MS     100 /* between two looks at the processes */

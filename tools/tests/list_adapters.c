@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Prints the names of all adapters, one a line: which providers did the library find? With an argument it makes that file,
- * which stands for a device that appears, and prints the names again behind an empty line.
+ * Prints the names of all adapters, one a line, to show which providers the library found. With an
+ * argument it creates that file, which makes the test provider's device appear, and prints the
+ * names again behind an empty line.
  */
 #include <it_api.h>
 #include <stdio.h>

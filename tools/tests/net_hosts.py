@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Hosts for tests: network namespaces that are joined by cables, as an ordinary user (TAP).
+"""Hosts for tests: network namespaces that veth pairs ("cables") connect. An ordinary user can run
+these tests (TAP).
 
 The test moves itself into a network namespace of its own, the host "here"; without root into a user namespace too. Other
 hosts are namespaces of processes that it starts. All ends with the test.
@@ -23,7 +24,7 @@ def skip(why):
 
 
 def enter():
-    """Starts this test again, alone on a network of its own."""
+    """Starts this test again in a network namespace of its own."""
     if os.environ.get(INSIDE):
         return
     for flags in ('-n', '-Urn'):
@@ -44,7 +45,7 @@ def until(condition, what):
 
 
 class Host:
-    """A network namespace; `with` ends it, with all of its interfaces."""
+    """A network namespace; `with` removes it at its end, with all of its interfaces."""
 
     def __init__(self, here=False):
         self.holder = None
@@ -78,7 +79,8 @@ class Host:
             raise tool_runs.Skipped('/proc/sys/net/%s cannot be set here: %s' % (path, done.stderr.strip()))
 
     def cable(self, own, other, other_own):
-        """A veth pair: `own` here, `other_own` at the other host, both up and without addresses that take time."""
+        """Makes a veth pair, `own` on this host and `other_own` on the other one, and sets both up.
+        IPv6 addresses are usable at once, since duplicate detection is off."""
         self.ip('link', 'add', own, 'type', 'veth', 'peer', 'name', other_own)
         if other.holder is not None:
             self.ip('link', 'set', other_own, 'netns', str(other.holder.pid))
@@ -91,7 +93,7 @@ class Host:
             self.ip('addr', 'add', address, 'dev', name, *(['nodad'] if ':' in address else []))
 
     def tool(self, tools, name, *arguments, **keywords):
-        """What becomes of a tool that runs on this host."""
+        """Runs a tool on this host, and returns its output and exit status."""
         done = self.run(*tool_runs.command(tools, name, list(arguments)), **keywords)
         return tool_runs.Done(done.returncode, done.stdout, done.stderr)
 

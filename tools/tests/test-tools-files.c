@@ -331,7 +331,7 @@ test_agreed_sum(void)
 #define ADD(name, function) \
 	g_test_add("/tools/files/" name, struct place, NULL, set_up, function, tear_down)
 
-/* Files whose size is not that of their content, and what is no regular file: each is refused with its reason. */
+/* Files whose size is not that of their content, and what is not a regular file: each is refused with its reason. */
 static void
 test_no_source(void)
 {

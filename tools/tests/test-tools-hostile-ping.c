@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Hostile clients of it-ping's server: letters cut at each octet, letters out of turn, memory, and clients that die.
+ * Hostile clients of it-ping's server: they cut messages at each octet, send them out of turn, name
+ * memory that they may not, and die.
  */
 
 #include <arpa/inet.h>
@@ -232,8 +233,9 @@ slow_step(struct hostile_end *end, const struct tool_memory *memory, uint64_t nu
 }
 
 /*
- * A client that makes one step for each other client that comes and says nothing. They take the places of each other, and
- * it keeps its own, though each of its steps comes later than that of any honest client.
+ * A slow client makes one step each time that another client connects and stays silent. The silent
+ * clients displace each other, but the slow one keeps its place, although each of its steps comes
+ * later than any step of an honest client.
  */
 static void
 test_slow(void)

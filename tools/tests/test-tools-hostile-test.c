@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Hostile clients of it-test's server: false plans, connections that never come, come out of turn or belong to
- * others, and clients that die in between.
+ * Hostile clients of it-test's server: they send false plans, make no connections, make them out of
+ * turn or for the run of another client, and die in between.
  */
 
 #include <string.h>
@@ -386,8 +386,8 @@ test_silent(void)
 }
 
 /*
- * All three places are taken by runs that stopped: behind the plan, with one of two connections, and with all connections,
- * when the server's threads wait. Others get the places.
+ * Runs that stopped take all three places: one after its plan, one with one of two connections, one
+ * with all connections, when the server's threads wait. Other clients must get the places.
  */
 static void
 test_stopped_and_full(void)

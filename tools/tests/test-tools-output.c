@@ -119,7 +119,7 @@ test_files(void)
 	g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
-/* What is no regular file is not replaced by one: /dev/full, /dev/null, a pipe. */
+/* What is not a regular file is not replaced by one: /dev/full, /dev/null, a pipe. */
 static void
 test_devices(void)
 {

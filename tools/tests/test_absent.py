@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Names that no adapter has: the library and the tools say why. And what a build folder finds without an installation.
+"""Names that no adapter has: the messages of the library and of the tools give the cause. And the
+providers and programs that a build folder finds without an installation.
 
 Usage: test_absent.py BUILD LIBRARY SUBFOLDER_OF_PROVIDERS OPENER IB_BUILT [PLAYED]      (TAP)
 
-OPENER is a program that opens an adapter, twice. PLAYED is the provider ib over devices that a test plays. Where no user namespace can
-be made, the cases of devices are skipped.
+OPENER is a program that opens an adapter, twice. PLAYED is the provider ib over devices that a
+test plays. The cases about devices are skipped where no user namespace can be made.
 """
 
 import contextlib
@@ -41,7 +42,8 @@ class Absent:
         self.tools = os.path.join(build, 'tools')
 
     def info(self, name, *texts, without=(), **variables):
-        """What it-info and the library's own log say of a name: each text, and once each."""
+        """Looks up a name with it-info: the tool and the log of the library must print each of
+        these texts exactly once."""
         said = run(self.tools, 'it-info', '-a', name, env=plain(**variables), cwd='/')
         said.expect(1, "it-info: there is no adapter named '%s'" % name, *texts)
         for text in texts:
@@ -53,7 +55,7 @@ class Absent:
         return said
 
     def unknown(self):
-        """A name that is near to none: the adapters that there are, and no guess."""
+        """For a name that resembles no other, the message lists the adapters, and suggests none."""
         self.info('nosuch', "'nosuch'; there are iwarp, ", without=('did you mean', 'provider'))
         self.info('', "''; there are iwarp, ", without=('did you mean',))
         self.info(':', "':'; there are ", without=('did you mean',))
@@ -73,7 +75,8 @@ class Absent:
         self.info('/usr/lib/mine.so', '; a provider is not opened by its path: name its folder in ITAPI_PROVIDER_PATH')
 
     def for_tests(self):
-        """The provider of faults: where it is, what it wraps, and why the adapter behind it is absent."""
+        """For the name of an adapter with faults: the message says where that provider is, what it
+        wraps, and why the adapter behind it is absent."""
         there = {'ITAPI_PROVIDER_PATH': os.path.join(self.build, 'conformance/bad/defects')}
         for name in ('faulty:iwarp', 'defect:none:iwarp', 'faulty', 'defect:', 'record:iwarp'):
             self.info(name, name.split(':')[0] + ': belongs to the provider defects',
@@ -90,7 +93,8 @@ class Absent:
         run(self.tools, 'it-info', '-a', 'faulty:iwarp', env=plain(**there)).expect(0)
 
     def log(self):
-        """A program that is no tool leaves the message to the log of the library, which writes it once, or not if it is off."""
+        """In a program that is not one of the tools, the library writes the message to its log,
+        once; with the log off it is not written."""
         for variables, count in (({}, 1), ({'ITAPI_LOG': 'none'}, 0)):
             said = subprocess.run([self.opener, 'iwrap'], env=plain(**variables), stdin=subprocess.DEVNULL, capture_output=True,
                                   text=True, timeout=PATIENCE, check=False)
@@ -102,7 +106,8 @@ class Absent:
             1, "it-info: there is no adapter named 'iwrap'; did you mean 'iwarp'?")
 
     def no_devices(self):
-        """The provider of the build folder is found, and says what it waits for."""
+        """The library finds the provider `ib` of the build folder, and the message says for what
+        that provider waits."""
         if not self.ib_built:
             self.info('ib:mlx5_0', '; the provider ib is not part of this build')
             return
@@ -112,7 +117,8 @@ class Absent:
         self.certify('ib:mlx5_0', '; the provider ib is not loaded, because there is no %s' % DEVICES)
 
     def certify(self, name, *texts):
-        """it-certify says the same of a name, without a variable that names its programs."""
+        """it-certify prints the same text about a name, and finds its programs without a variable
+        of the environment."""
         command = [os.path.join(self.build, 'conformance/judge/certify/it-certify'), '--adapter', name]
         said = subprocess.run(command, env=plain(), stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd='/',
                               timeout=PATIENCE, check=False)
@@ -134,7 +140,8 @@ class Absent:
 
     @contextlib.contextmanager
     def elsewhere(self, object_=None):
-        """A copy of the library, beside which is that provider ib, or none: the environment to use it, and the folder."""
+        """A copy of the library in a folder, with this provider `ib` beside it, or none. Yields the
+        environment that uses it, and the folder."""
         with Folder() as place:
             shutil.copy(self.library, os.path.join(place.path, 'libitapi.so.2'))
             providers = os.path.join(place.path, self.subfolder)
@@ -156,7 +163,8 @@ class Absent:
                       'it in ' + providers, **there)
 
     def refused(self, change, *texts):
-        """An object that cannot be loaded: the message has the reason, and other adapters still open."""
+        """A shared object that cannot be loaded: the message gives the reason, and other adapters
+        can still be opened."""
         if not self.ib_built:
             raise Skipped('vp/ib is not built')
         with self.elsewhere(change(self.object())) as (there, providers):
@@ -171,7 +179,8 @@ class Absent:
         self.refused(lambda _: octets, faulty)
 
     def devices(self, played):
-        """With a class of devices in the kernel the tools of the build folder list and open what the provider finds."""
+        """Where the kernel has RDMA devices, the tools of the build folder list and open those that
+        the provider finds."""
         if not self.ib_built:
             raise Skipped('vp/ib is not built')
         pairs = '%s=%s' % (os.path.abspath(played), os.path.join(self.build, 'vp/ib/ib.so')) if played else ''

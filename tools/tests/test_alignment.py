@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Whether each TCP segment begins with an FPDU between two networks, and whether FPDUs leave in batches (TAP).
 
-The two sides of it-test are in two network namespaces that a pair of veth devices connects. The capture is read by
-conformance/wire/lab/lab_fpdu.py, which walks the streams of both sides. Called as test_alignment.py TOOLS SOURCE_ROOT [all]; without
-`all` some cases are left out. Where a machine cannot make namespaces or capture, all is skipped.
+The two sides of it-test are in two network namespaces that a pair of veth devices connects. The
+capture is read by conformance/wire/lab/lab_fpdu.py, which walks the streams of both sides.
+Called as test_alignment.py TOOLS SOURCE_ROOT [all]; without `all` some cases are left out. Where
+namespaces or captures cannot be made, all cases are skipped.
 """
 
 import os
@@ -29,7 +30,7 @@ SMALL = '4096 32768 65536'
 
 
 class Run:
-    """What one run of it-test put on the wire of a pair of networks."""
+    """One run of it-test between two networks, and the packets that it sent."""
 
     def __init__(self, mtu, arguments, host='10.77.0.2', offload=False, window=None, disturb=None, **settings):
         self.excused = []       # (from, to): octets of the client's stream that were under way when segments shrank
@@ -67,7 +68,7 @@ class Run:
         return sum(stream.fpdus for stream in self.streams)
 
     def cuts(self):
-        """Of all streams, those that are excused left out."""
+        """The FPDUs that were cut, in all streams, without those that are excused."""
         return [cut for stream in self.streams for cut in stream.cuts
                 if not any(begin <= cut <= end for begin, end in self.excused)]
 
@@ -91,13 +92,13 @@ def jumbo():
 
 
 def window():
-    """The window of the peer is always full, and ends in the middle of segments."""
+    """The peer's window is always full, and ends in the middle of segments."""
     Run(1500, MESSAGES, window=SMALL).expect_aligned(2000)
     Run(9000, ['-o', 'write', '-S', '300000', '-C', '20'], window=SMALL).expect_aligned(600)
 
 
 def sizes():
-    """Messages that fill segments together, and such as leave a little room."""
+    """Messages that together fill segments exactly, and messages that leave a little room."""
     Run(1500, ['-o', 'send', '-S', '1,64,1404,1430,4000', '-C', '300', '-W', '32']).expect_aligned(1500)
 
 
@@ -124,7 +125,8 @@ def crowd():
 
 
 def octets(port):
-    """How many the client has sent on its busiest connection, and how many its socket has in all."""
+    """The octets that the client has sent on its busiest connection, and all that are in that
+    connection's socket."""
     shown = subprocess.run(['ss', '-tinH', 'state', 'established', 'dport', '=', port], capture_output=True, text=True,
                            check=True).stdout
     most = (0, 0)
@@ -144,7 +146,8 @@ def wait_until(done, client):
 
 
 def change(run, server, client):
-    """Stops the server until the client's socket is full, changes the MTU of the client's side, and goes on; again and again."""
+    """Repeatedly stops the server until the client's socket is full, then changes the MTU of the
+    client's interface and lets the server go on."""
     wait_until(lambda: octets(server.port)[0] > 1 << 20, client)
     for mtu in (1300, 1500, 1280, 1500):
         server.kill(signal.SIGSTOP)
@@ -163,7 +166,8 @@ def change(run, server, client):
 
 
 def changes():
-    """Segments that become smaller cut what is under way, and nothing else; segments that become larger cut nothing."""
+    """When segments become smaller, only FPDUs that are under way are cut; when they become larger,
+    none is."""
     run = Run(1500, ['-o', 'write', '-S', '100000', '-D', '%ds' % tool_runs.PATIENCE], window=SMALL, disturb=change)
     run.expect_aligned(4000)
     if not run.lost and not any(stream.cuts for stream in run.streams):
@@ -171,7 +175,8 @@ def changes():
 
 
 def batches():
-    """With offload, the kernel hands down what it has at once: many FPDUs."""
+    """With segmentation offload, the kernel passes on all that it has at once: many FPDUs in one
+    packet."""
     for mtu, least in ((1500, 4), (9000, 2)):
         run = Run(mtu, ['-o', 'write', '-S', '200000', '-C', '200'], offload=True)
         if not run.lost and run.fpdus() < least * run.packets:
@@ -179,7 +184,7 @@ def batches():
 
 
 def off_cuts():
-    """The test can fail: without alignment FPDUs are cut."""
+    """Shows that the test can fail: with alignment off, FPDUs are cut."""
     run = Run(1500, ['-o', 'send', '-S', '1404', '-C', '800', '-W', '32'], ITAPI_IWARP_ALIGN='off')
     if not run.lost and not run.cuts():
         raise tool_runs.Failed('no FPDU is cut')

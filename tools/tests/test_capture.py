@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What it-test puts on the wire over vp/iwarp, judged by tshark (TAP).
+"""Captures the frames of it-test over vp/iwarp and checks them with tshark (TAP).
 
 The test moves itself into a network namespace of its own, captures its loopback interface, runs
-it-test there as two processes, and lets tshark decode every octet. Called as
-test_capture.py TOOLS; where a machine cannot make a namespace or capture, all is skipped.
+it-test there as two processes, and lets tshark decode every octet. Called as test_capture.py
+TOOLS; where a namespace or a capture cannot be made, all cases are skipped.
 """
 
 import os
@@ -25,7 +25,7 @@ NAMES = {0: 'Write', 1: 'Read Request', 2: 'Read Response', 3: 'Send', 5: 'Send 
 
 
 class Wire:
-    """What tshark says of one run of it-test."""
+    """The frames of one run of it-test, as tshark decodes them."""
 
     def __init__(self, tools, path):
         capture = tool_nets.Capture(path)

@@ -5,7 +5,8 @@
 
 Usage: test_install.py BUILD SOURCE      (TAP)
 
-Everything is done with what `meson install` wrote into a folder, as somebody does it who has no source tree.
+The tests use only the files that `meson install` wrote into a folder, like a user without a
+source tree.
 """
 
 import os
@@ -34,7 +35,7 @@ class Skipped(Exception):
 
 
 class Install:
-    """The cases; each raises installed.Failed, with the reason, if it does not hold."""
+    """The cases; a case that fails raises installed.Failed, with the reason."""
 
     def __init__(self, there, build, source):
         self.there = there
@@ -45,7 +46,7 @@ class Install:
         os.makedirs(self.work)
 
     def scratch(self, name, text=None):
-        """A path for a file of the test's own; with text, the file."""
+        """The path of a scratch file; it is written if `text` is given."""
         path = os.path.join(self.work, name)
         if text is not None:
             with open(path, 'w', encoding='utf-8') as file:
@@ -53,7 +54,7 @@ class Install:
         return path
 
     def header(self, header, compiler, suffix, standard):
-        """A header that is included first needs nothing before it, and gives no warning."""
+        """A header compiles alone, without another one before it, and without a warning."""
         path = self.scratch('alone' + suffix, f'#include <{header}>\n')
         package = 'rnicpi' if header.startswith('rnicpi/') else 'itapi'
         for bindings in BINDINGS if package == 'itapi' else [[]]:
@@ -61,7 +62,7 @@ class Install:
                             *self.there.pkg_config('--cflags', package), path])
 
     def all_headers(self):
-        """The cases above are about each header that was installed."""
+        """The list of headers in this test names exactly the headers that were installed."""
         folder = self.there.path('includedir')
         found = sorted(os.path.relpath(os.path.join(parent, name), folder)
                        for parent, _, names in os.walk(folder) for name in names)
@@ -69,7 +70,8 @@ class Install:
             raise installed.Failed(f'installed are {found}, tested {HEADERS}')
 
     def tool(self, name):
-        """It starts from where it lies. Only tools for the prefix of the system may need help to find the library."""
+        """A tool starts where it is installed. Only with the prefix /usr may it need
+        LD_LIBRARY_PATH to find the library."""
         run = self.there.run if self.there.directories['prefix'] == '/usr' else installed.run
         said = run([self.there.path('bindir', name), '--version'])
         if not said.startswith(f'{name} (itapi) '):
@@ -83,7 +85,8 @@ class Install:
                 raise installed.Failed(f'{path} is not about {name}')
 
     def examples(self):
-        """The example programs compile where they lie, and put, which is one file, becomes a program."""
+        """The example programs compile in the folder where they are installed, and put.c, which is
+        complete, becomes a program."""
         folder = self.there.path('docdir', 'examples')
         names = sorted(name for name in os.listdir(folder) if name.endswith('.c'))
         for name in names:
@@ -92,7 +95,7 @@ class Install:
         self.there.compile([os.path.join(folder, 'put.c')], self.scratch('put'))
 
     def manual(self):
-        """No link of the installed manual is broken, and it leads to the examples."""
+        """The installed manual has no broken link, and its links to the examples work."""
         html = self.there.path('docdir', 'html')
         if not os.path.exists(html) and not os.path.exists(os.path.join(self.build, 'doc/html/index.html')):
             raise Skipped('the manual was not built')
@@ -101,21 +104,21 @@ class Install:
             raise installed.Failed(f'broken are {broken}')
 
     def adapters(self, program='adapters'):
-        """What a program that was compiled against the installation lists."""
+        """The adapters that a program lists which was compiled against the installation."""
         path = self.scratch(program)
         if not os.path.exists(path):
             self.there.compile([os.path.join(self.source, 'tools/tests/list_adapters.c')], path, options=STRICT)
         return self.there.run([path]).split()
 
     def program(self):
-        """It compiles as README says, runs, and finds the providers that are compiled in."""
+        """A program compiles as README says, runs, and finds the built-in providers."""
         names = self.adapters()
         for name in ('iwarp:lo', 'emul:ib', 'emul:iwarp', 'shm:ib', 'shm:iwarp'):
             if name not in names:
                 raise installed.Failed(f'no adapter {name} among {names}')
 
     def provider(self):
-        """A shared object in providerdir is found: only from the moment when it lies there, and by tools too."""
+        """A shared object in providerdir is found as soon as it lies there, by tools as well."""
         plugin = os.path.join(self.there.variable('rnicpi', 'providerdir'), 'tiny.so')
         if 'tiny' in self.adapters():
             raise installed.Failed('its adapter is there before it was installed')
@@ -142,7 +145,8 @@ class Install:
             raise installed.Failed(f'the first adapter is not "tiny": {names}')
 
     def defects(self):
-        """The provider with defects and faults is installed where only programs find it that are told to."""
+        """The provider with defects and faults is installed outside of providerdir, so that only
+        programs that are told its folder find it."""
         folder = self.there.variable('rnicpi', 'defectsdir')
         listed = self.there.run([os.path.join(folder, 'defects-list')]).splitlines()
         ids = [line.split('\t')[0] for line in listed]
@@ -157,7 +161,8 @@ class Install:
                 raise installed.Failed(f'it-info says of {name}: {said}')
 
     def devices(self):
-        """it-run finds the door where it is installed, and a program behind it finds the devices."""
+        """it-run finds the object that it preloads where that is installed, and a program that it
+        starts finds the devices."""
         tool = self.there.path('bindir', 'it-run')
         said = self.there.run([tool, '--list', '--adapter', 'emul:ib'])
         if 'it_emul_ib' not in said:
@@ -167,7 +172,7 @@ class Install:
             raise installed.Failed(f'it-run preloads {loaded}')
 
     def devices_with_faults(self):
-        """The same for the provider that wraps others."""
+        """For an adapter faulty:NAME, it-run finds the provider of faults in its installed folder."""
         said = self.there.run([self.there.path('bindir', 'it-run'), '--adapter', 'faulty:emul:ib', '--fault',
                                'call cq_create 1 busy', 'sh', '-c', 'echo "$ITAPI_PROVIDER_PATH"']).strip()
         if said != self.there.variable('rnicpi', 'defectsdir'):

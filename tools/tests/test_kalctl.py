@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""kalctl against a kald, with tools as its clients.
+"""kalctl with a kald, whose clients are the tools.
 
 Usage: test_kalctl.py TOOLS KALD      (TAP)
 """
@@ -21,7 +21,7 @@ from tool_runs import PATIENCE, Failed, Server, finish, main, run
 
 
 class Daemon:
-    """A kald with rules of its own; `with` ends it."""
+    """A kald with its own socket and rules; `with` ends it."""
 
     def __init__(self, kald, policy=''):
         self.folder = tempfile.TemporaryDirectory(prefix='kalctl.')
@@ -39,7 +39,7 @@ class Daemon:
             time.sleep(0.01)
 
     def listens(self):
-        """Its socket has a name before it listens."""
+        """Whether it listens; its socket has a name before it does."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
             return client.connect_ex(self.socket) == 0
 
@@ -70,7 +70,8 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Activated(Daemon):
-    """A kald that gets its socket as systemd passes it, and tells systemd what it does; `other`: for another process, or of two."""
+    """A kald that is started as systemd does it: with its socket, and with a socket for its
+    reports. `other`: that socket is for another process; `count`: the number of sockets."""
 
     def __init__(self, kald, other=0, count=1):
         self.folder = tempfile.TemporaryDirectory(prefix='kalctl.')
@@ -101,7 +102,8 @@ class Activated(Daemon):
 
 
 def activated(tools, kald):
-    """It serves the socket that systemd passes, to those too who connected before it ran, and leaves the name to systemd."""
+    """kald serves the socket that systemd passes, also for clients that connected before it ran,
+    and does not remove its name."""
     with Activated(kald) as daemon:
         if processes(tools, daemon) or os.path.exists(daemon.socket):
             raise Failed('the list is not empty, or it has made a socket of its own')
@@ -148,7 +150,7 @@ def shown(tools, kald):
 
 
 def objects_of(report, pid):
-    """What a report of either tool shows of a process, in the order of serial numbers."""
+    """The objects that a report of kalctl or it-info shows for a process, by serial number."""
     one, = [entry for entry in report['processes'] if entry['pid'] == pid]
     return sorted(one['objects'], key=lambda each: each['serial'])
 
@@ -158,7 +160,8 @@ def without_counters(objects):
 
 
 def agrees(tools, kald):
-    """kalctl and it-info --live show the same connections, peers and states, and counters that only grow."""
+    """kalctl and it-info --live show the same connections, peers and states, and counters that
+    never decrease."""
     with Daemon(kald) as daemon:
         with Server(tools, 'it-ping', '-P', '-a', 'iwarp:lo', env=daemon.environment) as server:
             client = subprocess.Popen([os.path.join(tools, 'it-ping'), '-p', server.port, '-a', 'iwarp:lo', '-C', '0', '127.0.0.1'],
@@ -196,7 +199,7 @@ def agrees(tools, kald):
 
 
 def unseen(tools, kald):
-    """A process that does not want to be seen, command lines that are wrong, and the line at the end."""
+    """A process with ITAPI_LIVE=off, invalid command lines, and the line of ITAPI_STATS at the end."""
     del kald
     with tempfile.TemporaryDirectory(prefix='live.') as folder:
         stats = os.path.join(folder, 'stats')
@@ -230,7 +233,8 @@ def unseen(tools, kald):
 
 
 def refused(tools, kald):
-    """The application's message names the daemon and the rule, and a watcher sees it."""
+    """The message of a refused application names the daemon and the rule, and `kalctl watch`
+    reports the refusal."""
     with Daemon(kald, '[limits.user]\nqp = 0\n[policy]\nadapters = emul:*\n') as daemon:
         watcher = subprocess.Popen([os.path.join(tools, 'kalctl'), 'watch'], env=daemon.environment, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
@@ -264,7 +268,8 @@ def stopped(tools, kald):
 
 
 def sums_agree(tools, daemon, pids):
-    """Only those processes are there, and what the user has is what they have, at least at one moment."""
+    """The list has only these processes, and the account of the user equals their sum, at least at
+    one moment."""
     for _ in range(200):
         before = processes(tools, daemon)
         user = kalctl(tools, daemon, '--json', 'limits').expect(0).json()
@@ -275,7 +280,8 @@ def sums_agree(tools, daemon, pids):
 
 
 def killed(tools, kald):
-    """Processes of the library that die at any moment, of their start too; the sums agree after each."""
+    """Processes are killed at random moments, also while they start; the sums must agree after
+    each."""
     chance = random.Random(1)
     with Daemon(kald) as daemon:
 
@@ -302,7 +308,7 @@ def killed(tools, kald):
 
 
 def announced(_, kald):
-    """In the foreground kald names its socket and the file of its rules."""
+    """A kald in the foreground prints the names of its socket and of its file of rules."""
     version = subprocess.run([kald, '-V'], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
     if not version.startswith('kald (itapi) '):
         raise Failed(version)
@@ -318,7 +324,7 @@ def announced(_, kald):
 
 
 def usage(tools, kald):
-    """Command lines that are wrong, rules that are, and no daemon."""
+    """Invalid command lines, invalid rules, and no daemon."""
     with Daemon(kald) as daemon:
         for words in ([], ['nothing'], ['show'], ['show', 'x'], ['list', 'x'], ['stop', ':0'], ['policy', 'x']):
             kalctl(tools, daemon, *words).expect(2)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""kalctl against daemons that are played, and against a kald whose clients are.
+"""kalctl with daemons that the test plays, and with a kald whose clients the test plays.
 
 Usage: test_kalctl_played.py TOOLS KALD      (TAP)
 """
@@ -55,7 +55,7 @@ class Client:
         self.socket.send(message(number, body))
 
     def ask(self, number, body):
-        """Sends a request and waits for its answer, which is to be no refusal."""
+        """Sends a request and waits for its answer; a refusal fails the test."""
         self.send(number, body)
         while True:
             _, got, _, _, status = HEAD.unpack(self.socket.recv(8192)[:HEAD.size])
@@ -66,7 +66,8 @@ class Client:
 
 
 def play_client(path, *words):
-    """The process of a client: `lent` and `used` are amounts, `+PORT` and `-PORT` what it begins and ends to listen at."""
+    """The process of a played client. `lent` and `used` give amounts; `+PORT` begins to listen at a
+    port, `-PORT` ends that."""
     said = {word.split('=')[0]: int(word.split('=')[1]) for word in words if '=' in word}
     client = Client(path, **{name[5:]: value for name, value in said.items() if name.startswith('lent.')})
     for word in words:
@@ -87,7 +88,8 @@ def play_client(path, *words):
 
 
 def publish():
-    """A table as in kal/live/kal_live_page.h: an adapter that is open twice, and three queue pairs; one has a peer."""
+    """Publishes a table as in kal/live/kal_live_page.h: two adapters of one name and three queue
+    pairs, one of them with a peer."""
     path = struct.pack('=BxxxI16s', 1, 0, bytes([10, 0, 0, 1]) + bytes(12))
     nowhere = bytes(24)
     slot = struct.Struct('=IBBBBIIIIIIQ')
@@ -126,7 +128,8 @@ class Played:
 
 
 def numbers(tools, kald):
-    """What a process uses, not what was lent to it, with units and peers, in the right columns."""
+    """kalctl shows what a process uses, not what was lent to it, with units and peers, in the right
+    columns."""
     with Daemon(kald) as daemon:
         with Played(daemon, 'lent.qp=90', 'lent.cq=80', 'lent.mr=70', 'lent.memory=9000000', 'used.qp=6', 'used.cq=5', 'used.mr=4',
                     'used.memory=3200000', '+7', '+8', '-8', 'page') as one:
@@ -141,7 +144,7 @@ def numbers(tools, kald):
 
 
 def pages(tools, kald):
-    """More processes than one message of kald has."""
+    """The list has more processes than one message of kald can contain."""
     with Daemon(kald) as daemon:
         clients = [Client(daemon.socket, qp=number) for number in range(20)]
         found = sorted(entry['lent']['qp'] for entry in processes(tools, daemon))
@@ -152,7 +155,8 @@ def pages(tools, kald):
 
 
 def listeners(tools, kald):
-    """All that listen at a port are stopped, those too that have more ports than are shown; others are not."""
+    """`kalctl stop :PORT` stops all processes that listen at the port, also one that has more ports
+    than are shown, and no others."""
     many = [f'+{port}' for port in range(100, 120)]
     # kald names the last one.
     with Daemon(kald) as daemon, Played(daemon, *many, '+5') as one, Played(daemon, '+5', '+6') as two, Played(daemon, *many) as other:
@@ -168,7 +172,8 @@ def listeners(tools, kald):
 
 
 class Fake:
-    """A daemon that answers as `answer` says: a function of the number of a request and of how often it came, to a list of packets."""
+    """A played daemon. `answer` is a function of a request's number and of how often it came; it
+    returns the list of packets to send."""
 
     def __init__(self, answer):
         self.folder = tempfile.TemporaryDirectory(prefix='kalctl.')
@@ -218,7 +223,7 @@ class Fake:
 
 
 def hastily(tools, fake, *words):
-    """kalctl against a fake daemon, which ends soon whatever is said to it."""
+    """Runs kalctl with a played daemon; kalctl must fail soon, whatever the daemon sends."""
     try:
         done = subprocess.run([os.path.join(tools, 'kalctl'), *words], env=fake.environment, capture_output=True, text=True, check=False,
                               timeout=HASTE)
@@ -247,7 +252,8 @@ def listed(after, count):
 
 
 def silent(tools, kald):
-    """It accepts nobody, or sends events only: that is said within seconds."""
+    """A daemon that accepts no connection, or sends only events: kalctl reports that within
+    seconds."""
     del kald
     with Fake(None) as fake:
         waiting = []
@@ -266,7 +272,7 @@ def silent(tools, kald):
 
 
 def endless(tools, kald):
-    """Lists that go on where they were, or with nothing, are no lists."""
+    """A list of several pages that does not advance, or has an empty page, is refused."""
     del kald
     for answer in (lambda number, times: [listed(3, 8)], lambda number, times: [listed(times, 0)],
                    lambda number, times: [listed(1000 - times, 8)], lambda number, times: [listed(8 * times, 7)]):
@@ -275,7 +281,7 @@ def endless(tools, kald):
 
 
 def another(tools, kald):
-    """Only the process that was named gets a signal, whatever the daemon says."""
+    """Only the process that the user named gets a signal, whatever the daemon answers."""
     del kald
     with subprocess.Popen(['sleep', '1000'], stdin=subprocess.DEVNULL) as bystander:
         try:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A device that appears while a program runs: its provider waits for it beside the library, and the next list has its adapter.
+"""A device appears while a program runs. Its provider is in the library's folder and was not loaded
+yet; the next list of adapters must contain the device's.
 
 Usage: test_later.py PROGRAM LIBRARY FOLDER PROVIDER.so      (TAP)
-The library is copied, so that the folder of providers beside it, FOLDER, is one of this test.
+The library is copied, so that FOLDER, the folder of providers beside it, belongs to this test.
 """
 
 import os

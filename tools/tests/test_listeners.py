@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Servers on hosts whose addresses are not simply one for each interface, and change (TAP).
+"""Servers on hosts whose interfaces have several or shared addresses, and whose addresses change
+(TAP).
 
 Called as test_listeners.py TOOLS. Each case has hosts of its own (net_hosts.py).
 """
@@ -35,7 +36,8 @@ def two_hosts(here, peer):
 
 
 def test_loopback_network():
-    """All of 127/8, as the name of the host in Debian's /etc/hosts."""
+    """All addresses of 127/8 reach a server; Debian's /etc/hosts gives the name of the host one of
+    them."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         for adapter in ('iwarp', 'iwarp:lo'):
@@ -56,7 +58,7 @@ def test_local_network():
 
 
 def test_shared_address():
-    """One address on two interfaces, as servers behind a director have."""
+    """One address on two interfaces, as servers behind a load balancer have it."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         here.address('lo', '192.0.2.77/32', '2001:db8::77/128')
@@ -148,7 +150,7 @@ def test_partly_used():
 
 
 def test_two_servers():
-    """Two processes with one port, each for its own interface; and no other interface reaches them."""
+    """Two processes have the same port, each on its own interface; no other interface reaches them."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         here.cable('v1', peer, 'w1')
@@ -203,7 +205,7 @@ def test_many_interfaces():
 
 
 def test_no_interface():
-    """Every message says what is missing: here, an interface that is up."""
+    """Each message says what is missing; here, a network interface that is up."""
     with Host() as bare:
         bare.ip('link', 'set', 'lo', 'down')
         done = bare.tool(TOOLS, 'it-ping').expect(1, 'no network interface is up')
@@ -211,7 +213,7 @@ def test_no_interface():
             raise tool_runs.Failed(done.err)
         bare.ip('link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1')
         bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v0').expect(1, 'v0 is a network interface that is down')
-        bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v9').expect(1, 'v9 is no network interface')
+        bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v9').expect(1, 'v9 is not a network interface')
         bare.tool(TOOLS, 'it-info').expect(1, 'iwarp', 'no network interface is up')
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""How servers are named, and what is said when a host lacks something (TAP).
+"""Names and addresses of servers on the command line, and messages when a host lacks something
+(TAP).
 
 Called as test_names.py TOOLS. Each case has hosts of its own (net_hosts.py).
 """
@@ -30,7 +31,7 @@ def two_hosts(here, peer):
 
 
 def test_forms():
-    """Each tool takes each form; the port may be part of it."""
+    """Each tool accepts each form of a server's address; a port may be part of it."""
     with Host(here=True) as here, Host() as peer, tool_runs.Folder() as folder:
         two_hosts(here, peer)
         file = folder.file('sent', b'text')
@@ -63,7 +64,7 @@ def link_address(host, name):
 
 
 def test_zones():
-    """An address of a link belongs to the link that the user names."""
+    """A link-local address needs the name of its interface, and belongs to that interface."""
     with Host(here=True) as here, Host() as first, Host() as second:
         for name, host, other in (('v0', first, 'w0'), ('v1', second, 'w1')):
             here.cable(name, host, other)
@@ -93,7 +94,7 @@ def test_zones():
 
 
 def named(host, lines, tool, *arguments):
-    """The tool on a host whose /etc/hosts has those lines."""
+    """Runs a tool on a host whose /etc/hosts contains those lines."""
     with tempfile.NamedTemporaryFile('w', suffix='.hosts') as file:
         file.write(lines)
         file.flush()
@@ -156,7 +157,7 @@ def test_ports_exhausted():
 
 
 def test_trace():
-    """A folder for traces that cannot be used is said, and the program goes on."""
+    """If the folder for traces cannot be used, a message says so and the program goes on."""
     with Host(here=True) as here:
         for folder, why in (('/nonexistent', 'No such file'), ('/proc', ''), ('/dev/null', 'Not a directory')):
             done = here.tool(TOOLS, 'it-ping', '--self', '-C', '1', '-a', 'emul:ib', env={**os.environ, 'ITAPI_TRACE': folder})

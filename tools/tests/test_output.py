@@ -48,7 +48,8 @@ def scenario(build, path):
 
 
 def commands(build, source, made):
-    """Programs that print something and end by themselves, with what they need."""
+    """Yields the name and the command line of each program that prints something and ends by
+    itself; makes the files that they read."""
     def tool(name, *words):
         return [os.path.join(build, 'tools', name), *words]
     conformance = os.path.join(build, 'conformance')
@@ -132,7 +133,7 @@ def has_no_reader(command):
 
 
 def at_limit(command):
-    """A file that may not become larger, so a part of the output is in it."""
+    """stdout is a file that may not grow beyond 10 octets, so only a part of the output is written."""
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
     with Folder() as folder, open(os.path.join(folder.path, 'out'), 'wb') as out:
@@ -140,7 +141,7 @@ def at_limit(command):
 
 
 def reader_goes(tools):
-    """`it-ping -v | head -1`: a run without an end ends when nobody reads it."""
+    """`it-ping -v | head -1`: a run without an end stops when the reader closes the pipe."""
     with Server(tools, 'it-ping', '-a', 'iwarp', '-P') as server:
         client = start(tools, 'it-ping', '-a', 'iwarp', '-p', server.port, '-v', '127.0.0.1')
         client.stdout.readline()
@@ -152,7 +153,7 @@ def reader_goes(tools):
 
 
 def watcher_is_full(tools):
-    """`kalctl watch` has no end, but for that of its output: it learns of that by the first change."""
+    """`kalctl watch` runs until its output cannot be written, which it notices at the first event."""
     with open('/dev/full', 'wb') as full, subprocess.Popen([os.path.join(tools, 'kalctl'), 'watch'], stdin=subprocess.DEVNULL,
                                                            stdout=full, stderr=subprocess.PIPE, text=True) as watcher:
         try:
@@ -168,7 +169,7 @@ def watcher_is_full(tools):
 
 
 def certifies(build):
-    """What it-certify says of a run is lost."""
+    """it-certify fails if the result of its run cannot be written."""
     with open('/dev/full', 'wb') as full:
         if 'No space left' not in ended(certify(build), full, 1):
             raise Failed('the reason is missing')

@@ -32,7 +32,7 @@ ROCE = {3: 'send', 2: 'send', 4: 'send', 5: 'send', 8: 'write', 10: 'write', 12:
 
 
 def messages(path):
-    """How many whole messages of each kind."""
+    """Returns the number of complete messages of each kind."""
     kinds = tool_tshark.messages(path, IWARP)
     # A packet that is repeated, as roce does, is one; datagrams of connection management are none.
     rows = tshark(path, '-Y', 'infiniband.bth.opcode < 0x60', '-T', 'fields', '-e', 'infiniband.bth.opcode', '-e', 'infiniband.bth.destqp',
@@ -63,7 +63,8 @@ def crc32c(octets):
 
 
 def walk(path, crc=True):
-    """Counts FPDUs: from length to length, from the start-up on. tshark guesses FPDUs, and wrongly where segments end inside one."""
+    """Counts FPDUs by following their length fields from the start-up on. tshark only guesses where
+    an FPDU begins, and is wrong if a segment ends within one."""
     streams = collections.defaultdict(bytes)
     for row in tshark(path, '-Y', 'tcp.len > 0', '-T', 'fields', '-e', 'tcp.stream', '-e', 'tcp.srcport', '-e', 'tcp.seq', '-e',
                       'tcp.payload').splitlines():
@@ -96,7 +97,8 @@ def well_formed(path):
 
 
 def numbers(path):
-    """Packets of RoCEv2: each direction of a queue pair counts on, and an answer has the number of its request."""
+    """Checks packet numbers of RoCEv2: they are consecutive in each direction of a queue pair, and
+    a response has the number of its request."""
     wanted, seen = {}, collections.defaultdict(set)
     for row in tshark(path, '-Y', 'infiniband.bth.opcode < 0x60', '-T', 'fields', '-e', 'infiniband.bth.destqp', '-e',
                       'infiniband.bth.opcode', '-e', 'infiniband.bth.psn', '-e', 'infiniband.reth.dmalen').splitlines():
@@ -146,7 +148,7 @@ class Cases:
         return os.path.join(self.folder, name)
 
     def pair(self, adapter):
-        """Two processes: each has a file, and both files have the same messages."""
+        """Two processes, a file each: both files must contain the same messages."""
         name = 'pair-' + adapter.replace(':', '-')
         # On roce each process has an address of its own, which nobody else on this host may take.
         own = '127.%d.%d.' % (64 + os.getpid() // 256 % 128, os.getpid() % 256)
@@ -177,7 +179,7 @@ class Cases:
             raise tool_runs.Failed('messages: %s' % dict(kinds))
 
     def both_ends(self, adapter):
-        """Both ends in one process: each message is there once."""
+        """Both ends are in one process: each message is captured once."""
         path = self.path(adapter.replace(':', '-'))
         plan(adapter, path).expect(0)
         judge(path, parts=3 * COUNT if 'roce' in adapter else 0)
@@ -185,7 +187,8 @@ class Cases:
             expect('packets that came', '', tshark(path, '-Y', 'frame.packet_flags_direction == 1'))
 
     def exact(self, adapter):
-        """As many messages as were posted: the second run has what it posts in addition."""
+        """The capture has as many messages as were posted: a second run that posts more has exactly
+        those in addition."""
         counts = []
         for number in (1, 3):
             path = self.path('exact-%s-%d' % (adapter.replace(':', '-'), number))
@@ -194,7 +197,8 @@ class Cases:
         expect('further Writes', 2 * COUNT, counts[1] - counts[0])
 
     def recorded(self, adapter):
-        """A run that is recorded, too: the capture has each message that was posted, and no other one."""
+        """A run of which a recording is made as well: the capture has the messages that the
+        recording lists, and no others."""
         path, record = (self.path('%s-%s' % (what, adapter.replace(':', '-'))) for what in ('of-record', 'record'))
         plan('record:' + adapter, path, more={'ITAPI_RECORD': record, 'ITAPI_PROVIDER_PATH': DEFECTS}).expect(0)
         kinds = (walk if 'iwarp' in adapter else messages)(path)
@@ -211,7 +215,8 @@ class Cases:
             raise tool_runs.Failed('posted: %s' % dict(posted))
 
     def again(self):
-        """A connection of the same ends is another one, and a refusal comes before the end that it causes."""
+        """A second connection between the same ends is a stream of its own; and the refusal of a
+        message comes before the end of the connection that it causes."""
         path = self.path('again')
         done = subprocess.run([STATES, 'emul:iwarp'], env=environment(path), capture_output=True, text=True, timeout=300, check=False)
         expect('exit status', 0, done.returncode)
@@ -238,7 +243,7 @@ class Cases:
             raise tool_runs.Failed('it does not say why: ' + done.err)
 
     def full(self):
-        """A file that takes no more: a sentence, and the program goes on."""
+        """If the file cannot grow any more, a message says so and the program goes on."""
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
         path = self.path('full')
@@ -253,7 +258,8 @@ class Cases:
         plan('emul:ib', '', 'client', 'SR', '8').expect(0)
 
     def simulated(self):
-        """Each node has a file, in virtual time; a seed makes the same files twice, and is not changed by them."""
+        """Under it-sim each node has a file, in virtual time. A seed gives the same files each
+        time, and captures do not change its run."""
         if SIM == '-':
             raise tool_runs.Skipped('there is no simulator in this build')
         for adapter in ('emul:ib', 'emul:iwarp'):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Runs the tools for real: on an adapter by themselves, or as two processes over the loopback.
+"""Runs the tools: both sides in one process, or as two processes over the loopback interface.
 
 Usage: test_programs.py TOOLS ADAPTER self|pair|brief      (TAP; brief: a pair, and only some cases)
 """
@@ -31,7 +31,7 @@ SOME = bytes(range(256)) * 12345        # 3 MB, no multiple of a chunk
 
 
 class Server(tool_runs.Server):
-    """Over RoCE it has an address of its own, which clients go to."""
+    """A server; over RoCE it has an address of its own, to which clients connect."""
 
     def __init__(self, tools, name, *arguments, **keywords):
         if 'roce:lo' in arguments:
@@ -40,13 +40,14 @@ class Server(tool_runs.Server):
 
 
 class Bench:
-    """How a tool is run here: both sides in one process, or a server and a client."""
+    """The two ways to run a tool here: both sides in one process, or a server and a client."""
 
     def __init__(self, tools, adapter, pair):
         self.tools, self.adapter, self.pair = tools, adapter, pair
 
     def both(self, name, before=(), after=(), server=()):
-        """Runs both sides; what the client (or the one process) said. The server must do well."""
+        """Runs both sides and returns the output of the client (or of the one process). The server
+        must end with the same status."""
         if not self.pair:
             return run(self.tools, name, '-a', self.adapter, '--self', *server, *before, *after)
         with Server(self.tools, name, '-a', self.adapter, *server) as other:
@@ -70,7 +71,8 @@ class Bench:
             raise Skipped('peers of %s do not meet by TCP' % self.adapter)
 
     def needs_requests(self, always=False):
-        """Skips a case in which a side may ask for nothing when its peer dies, if nothing else tells it."""
+        """Skips a case in which one side may have no request outstanding when its peer dies, if
+        nothing but a request shows the death."""
         if self.adapter.startswith('roce') and not always:
             raise Skipped('only a request without an answer shows that the peer has died')
 
@@ -172,7 +174,8 @@ def performance(kind, bench):
 
 
 def checked(kind, bench):
-    """Both ways, all sizes in one go, every octet that can be checked is; the client counts its own."""
+    """Transfers in both directions and of all sizes; every octet that can be checked is checked,
+    and the client reports how many."""
     said = bench.both('it-test', ('--perf', kind, '-C', '50', '-S', '1,63-65,1000-4000,100k', '-b',
                                   '--sleep', '--verify', '--json')).expect(0).json()
     sizes = [1, 63, 65, 1000, 2000, 4000, 102400]
@@ -218,7 +221,8 @@ def copies(bench):
 
 
 def progress(bench):
-    """The bar says how much of how much, how fast, and how long it will take; on 80 columns."""
+    """The progress bar shows the amount, the total, the rate and the remaining time, on at most 80
+    columns."""
     with Folder() as folder:
         source = folder.file('source', SOME)
         said = bench.copy(folder, source, '@copy', '--progress').expect(0)
@@ -235,7 +239,7 @@ def progress(bench):
 
 
 def terminal_lines(bench, folder, columns):
-    """What it-cp writes to a terminal of that many columns."""
+    """The lines that it-cp writes to a terminal of that many columns."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     source = os.path.join(folder.path, 'source')
@@ -256,7 +260,8 @@ def terminal_lines(bench, folder, columns):
 
 
 def widths(bench):
-    """The line of the progress is narrower than any terminal, and as wide as is worth it; only \r and \n control it."""
+    """The progress line is always narrower than the terminal, and has a maximum width; it contains
+    no control characters but \r and \n."""
     with Folder() as folder:
         folder.file('source', SOME * 4)
         for columns in (2, 5, 10, 14, 20, 25, 33, 40, 60, 80, 132, 400, 1000, 0):
@@ -286,7 +291,7 @@ def small_copies(bench):
 
 
 def large_copies(bench):
-    """Each slot of both rings is used several times, and no chunk is like another one."""
+    """A copy that is large enough to use each slot of both rings several times; all chunks differ."""
     octets = random.Random(1).randbytes((27 << 20) + 5)
     with Folder() as folder:
         source = folder.file('source', octets)
@@ -298,7 +303,8 @@ def large_copies(bench):
 
 
 def strange_files(bench):
-    """What is no regular file, and files that have not what their size says, are refused; holes are copied."""
+    """Files that are not regular, and files with more or less data than their size, are refused.
+    Holes are copied."""
     with Folder() as folder:
         pipe = os.path.join(folder.path, 'pipe')
         os.mkfifo(pipe)
@@ -321,7 +327,8 @@ def strange_files(bench):
 
 
 def until_refused(bench, folder, words, copied):
-    """Copies until a copy fails: on a busy machine the writer may sleep as long as a copy takes."""
+    """Repeats a copy until one fails: on a busy machine the thread that makes the file grow may
+    sleep as long as a copy takes."""
     for _ in range(20):
         try:
             return bench.copy(folder, *words, expect=1, early=True)
@@ -331,7 +338,8 @@ def until_refused(bench, folder, words, copied):
 
 
 def growing_file(bench):
-    """A file to which somebody writes while it is copied, in both directions: no success, and no target."""
+    """A file grows while it is copied, in both directions: the copy must fail and leave no target
+    file."""
     with Folder() as folder:
         for source, target in ((folder.file('log', SOME), '@copy'), (folder.file('served/log', SOME), '')):
             over = threading.Event()
@@ -414,7 +422,8 @@ def no_adapter(bench):
 
 
 def nobody_there(bench):
-    """Over RoCE a process is there, since the ports are its own; without one the answer does not come."""
+    """No server listens at the port. Over RoCE another process has the address, since without one
+    there would be no answer at all."""
     with contextlib.ExitStack() as stack:
         if bench.adapter.startswith('roce'):
             stack.enter_context(Server(bench.tools, 'it-ping', '-a', bench.adapter))
@@ -450,7 +459,7 @@ def wrong_tool(bench):
 
 
 def no_file(bench):
-    """A file that is not there is told before anybody is connected to."""
+    """A file that does not exist is reported before a connection is made."""
     for source, target, why in (('/nonexistent', 'no-such-host.invalid:x', 'No such file'),
                                 ('no-such-host.invalid:x', '/nonexistent/x', 'No such file'),
                                 ('/dev', 'no-such-host.invalid:x', 'not a regular file')):
@@ -461,14 +470,14 @@ def versions(bench):
     for name in ('it-info', 'it-ping', 'it-test', 'it-cp'):
         said = run(bench.tools, name, '--version').expect(0)
         if not re.fullmatch(name + r' \(itapi\) \d+\.\d+\.\d+\n', said.out):
-            raise Failed('%r is no version' % said.out)
+            raise Failed('%r is not a version' % said.out)
         helped = run(bench.tools, name, '--help').expect(0)
         if name != 'it-info' and 'default: iwarp' not in helped.out:
             raise Failed('no defaults in: ' + helped.out)
 
 
 def safe_terminal(bench):
-    """Nothing that a terminal obeys comes through from a name; JSON keeps the name."""
+    """Control characters in a name do not reach the terminal; JSON has the name unchanged."""
     name = 'no\033[31m\nsuch\x9b'
     for locale in ('C', 'C.UTF-8'):
         there = {'env': {**os.environ, 'LC_ALL': locale}}
@@ -484,7 +493,8 @@ def safe_terminal(bench):
 
 
 def refused_provider(bench):
-    """An adapter whose provider the registry refuses: the reason is told, as harmless text."""
+    """If the registry refuses the provider of an adapter, the tool gives the reason, without
+    control characters."""
     with Folder() as folder:
         folder.file('no\033[31mobject.so', b'no object at all')
         there = {'env': {**os.environ, 'ITAPI_PROVIDER_PATH': folder.path}}
@@ -496,7 +506,8 @@ def refused_provider(bench):
 
 
 def stopped_ping(bench):
-    """On a terminal there is a line each second, and the figures outlive ^C."""
+    """With output to a terminal it-ping prints a line each second; after ^C it still prints the
+    figures."""
     ours, theirs = pty.openpty()
     with Server(bench.tools, 'it-ping', '-a', bench.adapter, '-P') as server:
         with subprocess.Popen([os.path.join(bench.tools, 'it-ping'), '-a', bench.adapter, '-p',
@@ -559,7 +570,7 @@ def many_clients(bench):
 
 
 def killed(victim, name, bench):
-    """One side is killed while data moves; the other must say so and end soon."""
+    """One side is killed while data moves; the other must report that and end soon."""
     said = ['connection']
     endless = ('-C', '1000000000') if name == 'it-test' else ('-C', '0')
     if bench.adapter.startswith('roce'):
@@ -579,7 +590,7 @@ def killed(victim, name, bench):
 
 
 def killed_copy(bench):
-    """A client dies with half a file: the server keeps nothing of it."""
+    """A client dies after half a file: the server must remove its part."""
     bench.needs_requests()
     with Folder() as folder:
         os.truncate(folder.file('source'), 4 << 30)
@@ -596,7 +607,7 @@ def killed_copy(bench):
 
 
 def interrupted_copy(bench):
-    """The user gives up a copy: nothing of it stays here either."""
+    """The user interrupts a copy to this host: no part of it must remain here."""
     with Folder() as folder:
         os.truncate(folder.file('served/source'), 4 << 30)
         server = Server(bench.tools, 'it-cp', '-a', bench.adapter, '--serve', folder.served)

@@ -28,7 +28,7 @@ FAULTY = {
 
 
 def plain(**more):
-    """An environment in which nothing of ours is set but `more`."""
+    """An environment in which no variable of ours is set, except those of `more`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith('ITAPI_')}
     return {'env': {**kept, **more}}
 
@@ -39,7 +39,8 @@ def need(condition, what):
 
 
 def refused_of(tools, path):
-    """The reasons in JSON, and that the same stand in the plain output and on stderr."""
+    """The reasons that `it-info --json` gives; checks that its plain output and stderr have the
+    same ones."""
     reasons = run(tools, 'it-info', '--json', **plain(ITAPI_PROVIDER_PATH=path)).expect(0).json()['refused']
     said = run(tools, 'it-info', **plain(ITAPI_PROVIDER_PATH=path)).expect(0)
     for reason in reasons:
@@ -59,7 +60,7 @@ def faulty_provider(tools, faulty, kind):
 
 
 def no_object(tools):
-    """A file that is no shared object, and a link that leads nowhere."""
+    """A file that is not a shared object, and a dangling link."""
     with Folder() as folder:
         text = folder.file('text.so', b'this is no shared object, but a text that is long enough to be looked at' * 8)
         os.symlink('nowhere', os.path.join(folder.path, 'link.so'))
@@ -84,12 +85,13 @@ def no_folder(tools):
         absent = os.path.join(folder.path, 'absent')
         reasons = refused_of(tools, absent + ':' + file)
         need(reasons == [absent + ': No such file or directory',
-                         file + ': is no folder; ITAPI_PROVIDER_PATH names the folders of providers'],
+                         file + ': is not a folder; ITAPI_PROVIDER_PATH names the folders of providers'],
              'instead: %r' % reasons)
 
 
 def no_name(tools):
-    """A name that matches nothing: the names that there are, and which provider was refused."""
+    """For a name that matches no adapter, the message lists the names that exist, and the provider
+    that was refused."""
     names = [one['name'] for one in run(tools, 'it-info', '--json', **plain()).expect(0).json()['adapters']]
     with Folder() as folder:
         file = folder.file('text.so')
@@ -103,7 +105,8 @@ def no_name(tools):
 
 
 def silent_provider(tools, silent):
-    """A provider that cannot list its adapters is told, and hides no other and no mistake in a name."""
+    """A provider that cannot list its adapters is reported. The adapters of other providers are
+    still listed, and a misspelt name is still recognised."""
     with Folder() as folder:
         shutil.copy(silent, folder.path)
         there = plain(ITAPI_PROVIDER_PATH=folder.path)
@@ -116,7 +119,8 @@ def silent_provider(tools, silent):
 
 
 def no_config(tools):
-    """A file that cannot be used: no adapter is there, and file, line and mistake are told."""
+    """With a settings file that is invalid, no adapter can be opened, and the message has file,
+    line and mistake."""
     with Folder() as folder:
         file = folder.file('conf', b'# limits\n[limits.client]\nqp = 5\nmr = lots\n')
         near = folder.file('near', b'[mpa]\ncrcs = true\n')
@@ -138,7 +142,7 @@ def no_config(tools):
 
 
 def odd_adapters(tools, odd):
-    """Adapters that are listed and cannot be opened: each with its reason."""
+    """Adapters that are listed but cannot be opened: each with its own reason."""
     with Folder() as folder:
         shutil.copy(odd, folder.path)
         judge_odd(tools, plain(ITAPI_PROVIDER_PATH=folder.path))
@@ -158,7 +162,7 @@ def judge_odd(tools, there):
 
 
 def rows(tools, status, **there):
-    """The rows of it-info --env --json, by name; it opens no adapter."""
+    """The rows of `it-info --env --json`, by name. That command opens no adapter."""
     said = run(tools, 'it-info', '--env', '--json', **there).expect(status).json()
     need(said['ok'] is (status == 0), 'ok is %r' % said['ok'])
     return {row['name']: row for row in said['settings']}
@@ -169,7 +173,8 @@ def now(row):
 
 
 def settings(tools):
-    """Values and where they come from: default, environment, a file with its line, a variable over a key."""
+    """Each value with its origin: default, environment, a file with its line, or a variable that
+    overrides a key."""
     for row in rows(tools, 0, **plain()).values():
         need(row['origin'] == 'default' and row['value'] == row['default'] and row['meaning'] and row['range'] and
              row['set_uid'] is False, '%r' % row)
@@ -191,7 +196,8 @@ def settings(tools):
 
 
 def bad_settings(tools):
-    """Values that cannot be and names that nobody reads: a warning where adapters are used, a row in the list."""
+    """Invalid values, and variables that no code reads: a warning when an adapter is used, and a
+    row in the list."""
     there = plain(ITAPI_SPIN_US='soon', ITAPI_MPA_CRC='no', ITAPI_LGO='debug', ITAPI_OTHER_THING='1')
     found = rows(tools, 1, **there)
     for name, wanted in {
@@ -209,7 +215,7 @@ def bad_settings(tools):
 
 
 def stated_settings(tools, odd):
-    """What a provider outside of the tree states is listed and judged."""
+    """The settings that a third-party provider declares are listed and checked."""
     with Folder() as folder:
         shutil.copy(odd, folder.path)
         there = {'ITAPI_PROVIDER_PATH': folder.path}
@@ -225,7 +231,7 @@ def stated_settings(tools, odd):
 
 
 def near_names(tools):
-    """Misspelt names of adapters, and of the words that ask for faults: the answer offers the word that is probably meant."""
+    """For misspelt names of adapters and of fault commands, the message suggests the right word."""
     said = run(tools, 'it-info', '-a', 'emul:iwrap', **plain()).expect(1)
     need("did you mean 'emul:iwarp'?" in said.err, said.err)
     said = run(tools, 'it-info', '-a', 'emul:ib', **plain(ITAPI_EMUL_FAULTS='help; cal pd_create 1 busy'))
@@ -245,7 +251,7 @@ def near_names(tools):
 
 
 def help_fits(tools):
-    """Each --help fits into 80 columns, and says where faults on demand are explained."""
+    """Each --help fits into 80 columns, and says where commands for faults are explained."""
     conformance = os.path.join(os.path.dirname(tools), 'conformance')
     programs = [os.path.join(tools, name) for name in ('it-info', 'it-ping', 'it-test', 'it-cp')]
     programs += [os.path.join(conformance, path) for path in (

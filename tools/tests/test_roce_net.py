@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""RoCE between containers: hosts in network namespaces that are joined by cables (TAP).
+"""RoCE between containers: hosts in network namespaces that veth pairs connect (TAP).
 
 Called as test_roce_net.py TOOLS [IT-RUN]. Each case has hosts of its own (net_hosts.py).
 """
@@ -59,7 +59,7 @@ def ping(host, server, address, *arguments):
 
 
 def test_round_trips():
-    """Both families; messages of many packets, whose length the interface decides."""
+    """IPv4 and IPv6; messages of several packets, whose length depends on the MTU of the interface."""
     for mtu in (1500, 9000):
         with Host(here=True) as here, Host() as peer:
             two_hosts(here, peer, mtu)
@@ -69,7 +69,7 @@ def test_round_trips():
 
 
 def test_router():
-    """A host between the two, whose networks are others."""
+    """The two hosts are in different networks, with a router between them."""
     with Host(here=True) as here, Host() as between, Host() as peer:
         here.cable('v0', between, 'b0')
         between.cable('b1', peer, 'w0')
@@ -88,7 +88,8 @@ def test_router():
 
 
 def test_path_mtu():
-    """A peer whose interface takes shorter packets refuses, and the message says what is to be done."""
+    """The peer's interface has a smaller MTU: it refuses the connection, and the message says what
+    to change."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer, 9000, 1500)
         with peer.server(TOOLS, *SERVER) as server:
@@ -99,7 +100,8 @@ def test_path_mtu():
 
 
 def test_forged_path_mtu():
-    """Anybody can say that packets are too long. The kernel believes it, and the connection does not."""
+    """Anybody can forge a report that packets are too long. The kernel believes it; the connection
+    must go on unchanged."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         with peer.server(TOOLS, 'it-test', '-P', '-a', 'roce:w0') as server:
@@ -115,7 +117,8 @@ def test_forged_path_mtu():
 
 
 def test_forged_runs():
-    """Nor does the kernel cease to cut runs of packets then: later ones in a run have other identifications than 0."""
+    """After forged reports the kernel must still segment runs of packets: the later packets of a
+    run have identifications other than 0."""
     with Host(here=True), tempfile.TemporaryDirectory() as folder:
         server_env = {**os.environ, 'ITAPI_ROCE_ADDRESS': '127.77.0.2'}
         client_env = {**os.environ, 'ITAPI_ROCE_ADDRESS': '127.77.0.1', 'ITAPI_PCAP': folder + '/client.pcapng'}
@@ -134,7 +137,8 @@ def test_forged_runs():
 
 
 def test_second_address():
-    """Somebody else has the port at the second address: nothing is kept of the first one, and all is well when he ends."""
+    """Another program has the port at the second address: opening the adapter fails and leaves no
+    socket at the first address. After that program has ended, opening succeeds."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         here.address('v0', '10.91.0.11/24')
@@ -151,7 +155,7 @@ def test_second_address():
 
 
 def test_chosen_address():
-    """An address of IPv6 can be chosen, too; what is no address is refused, and not forgotten."""
+    """An IPv6 address can be chosen, too. An invalid address is refused, each time that it is used."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         here.address('v0', 'fd91::11/64')
@@ -164,13 +168,14 @@ def test_chosen_address():
                           env={**os.environ, 'ITAPI_ROCE_ADDRESS': text}).expect(0, 'verified')
         for text in ('localhost', '127.0.0', '127.0.0.2 ', '0.0.0.0', '::', '224.0.0.1', '::ffff:127.0.0.2', 'fd91::11%v0'):
             tool_runs.run(TOOLS, 'it-ping', '-C', '3', '-a', 'roce:lo', '--self', env={**os.environ, 'ITAPI_ROCE_ADDRESS': text}).expect(
-                1, 'ITAPI_ROCE_ADDRESS is no address of IPv4 or IPv6, such as 127.0.0.2: "%s"' % text)
+                1, 'ITAPI_ROCE_ADDRESS is not an address of IPv4 or IPv6, such as 127.0.0.2: "%s"' % text)
         tool_runs.run(TOOLS, 'it-ping', '-a', 'roce:lo', '--self', env={**os.environ, 'ITAPI_ROCE_ADDRESS': 'fd91::77'}).expect(
             1, 'UDP port 4791 of [fd91::77] cannot be opened')
 
 
 def test_cable():
-    """A cable that is out for a moment costs time, and nothing else; a peer that is killed ends the connection."""
+    """A cable that is unplugged for a moment only costs time. A peer that is killed ends the
+    connection."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         with peer.server(TOOLS, 'it-test', '-P', '-a', 'roce:w0') as server:
@@ -192,7 +197,7 @@ def test_cable():
 
 
 def test_verbs():
-    """Programs of libibverbs that exchange their numbers by TCP."""
+    """Programs of libibverbs that exchange their queue pair numbers over TCP."""
     program = shutil.which('ibv_rc_pingpong')
     if RUN is None or program is None:
         raise tool_runs.Skipped('it-run and ibv_rc_pingpong are not both there')

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Foreign programs over RoCE between two hosts in network namespaces: rows of doors/verbs/tests/programs_table.py (TAP).
+"""Third-party programs over RoCE between two hosts in network namespaces: rows of
+doors/verbs/tests/programs_table.py (TAP).
 
 Called as test_roce_programs.py IT-RUN FOLDER quick|all. FOLDER has the table.
 """
@@ -64,7 +65,8 @@ class Side:
 
 
 def listens(host, row):
-    """The server can be found: at its TCP port, or with the port of RoCE and a moment to listen."""
+    """Whether the server is ready: it listens at its TCP port; or, for some programs, at the port
+    of RoCE, and has had a moment more."""
     if row.ready:
         return re.search(r':4791\s', host.run('ss', '-ulnH').stdout)
     return re.search(r':%d\s' % PORT, host.run('ss', '-tlnH').stdout)
@@ -128,7 +130,8 @@ def between(net, row):
 
 
 def mpi(transports):
-    """A rank on each of two hosts: a ring and an all-reduce. mpirun starts what it needs on the other host by an agent, in the place of ssh."""
+    """MPI with one rank on each of two hosts: a ring and an all-reduce. mpirun starts its processes
+    on the other host by a script in place of ssh."""
     tool_runs.need_installed([name for name in ('mpirun', '/usr/lib/python3/dist-packages/mpi4py') if not shutil.which(name) and
                               not os.path.exists(name)], True)
     with Host(here=True) as here, Host() as peer, tempfile.TemporaryDirectory() as folder:

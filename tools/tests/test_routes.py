@@ -19,7 +19,7 @@ TOOLS, LIST, PUT, KV = sys.argv[1:5]
 
 
 def paths(host, adapter, peer):
-    """The paths, as (number of the spigot, source)."""
+    """The paths that list_paths prints, as (number of the spigot, source address)."""
     done = host.run(LIST, adapter, peer)
     if done.returncode != 0:
         raise tool_runs.Failed('list_paths: %s' % done.stderr)
@@ -54,7 +54,8 @@ def put(server_host, client, peer, adapter='iwarp', text='over the right interfa
 
 
 def two_interfaces(here, far, near):
-    """The default route leads to `far`; `near` is behind the second interface and knows no way to the first."""
+    """Two hosts: the default route leads to `far`; `near` is behind the second interface, and has
+    no route to the first network."""
     here.cable('v0', far, 'w0')
     here.cable('v1', near, 'w1')
     here.address('v0', '10.91.0.1/24', 'fd91::1/64')
@@ -86,7 +87,8 @@ def test_second_interface():
 
 
 def test_two_networks():
-    """One interface with two networks: the source is of the peer's network."""
+    """One interface has addresses in two networks: the source address is the one in the peer's
+    network."""
     with Host(here=True) as here, Host() as peer:
         here.cable('v0', peer, 'w0')
         here.address('v0', '10.91.0.1/24', '10.92.0.1/24', 'fd91::1/64', 'fd92::1/64')
@@ -102,7 +104,8 @@ def test_two_networks():
 
 
 def test_policy():
-    """Each address has a table of its own: both spigots lead out, only one to the network of the second."""
+    """Each address has a routing table of its own: both spigots reach other networks, but only one
+    reaches the network of the second."""
     with Host(here=True) as here, Host() as far, Host() as near:
         two_interfaces(here, far, near)
         for number, own, gateway, name in (('101', '10.91.0.1', '10.91.0.2', 'v0'),
@@ -141,7 +144,8 @@ def sent_octets(host, name):
 
 
 def test_named_interface():
-    """Two ways of equal rank: an adapter of one interface goes through it, whatever routing prefers."""
+    """Two routes are equally specific: an adapter of one interface uses its own, whatever the
+    kernel prefers."""
     with Host(here=True) as here, Host() as peer:
         here.cable('v0', peer, 'w0')
         here.cable('v1', peer, 'w1')
@@ -174,7 +178,8 @@ def test_several_hops():
 
 
 def test_own_addresses():
-    """Peers on this host: the source of an address is itself, of 127.0.1.1 what the kernel takes."""
+    """Peers on this host: the source for an address of an interface is that address; for 127.0.1.1
+    it is the one that the kernel chooses."""
     with Host(here=True) as here, Host() as peer:
         here.cable('v0', peer, 'w0')
         here.address('v0', '10.91.0.1/24', 'fd91::1/64')

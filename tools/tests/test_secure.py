@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A program with more rights than the user who starts it loads no provider that the environment names, and says which
-variables it does not read.
+"""A program with more rights than the user who starts it (set-uid) loads no provider that the
+environment names, and reports the variables that it ignores.
 
 Usage: test_secure.py ADAPTERS PROVIDER.so SETTINGS      (TAP)
 
-The programs, which contain the library, list the adapters and the settings that are wrong. The kernel treats it as set-uid (AT_SECURE) if
-the effective user of the process differs from the real one at the start, so root can test this without a set-uid file.
+ADAPTERS and SETTINGS are programs that contain the library and list adapters and invalid
+settings. The kernel treats a program as set-uid (AT_SECURE) if the effective user of the process
+differs from the real one at the start, so root can test this without a set-uid file.
 """
 
 import os
@@ -27,7 +28,7 @@ def run(program, variables, **options):
 
 
 def adapters(program, provider, **options):
-    """What the program lists when the environment names the folder of the provider."""
+    """The adapters that the program lists when the environment names the folder of the provider."""
     return run(program, {'ITAPI_PROVIDER_PATH': os.path.dirname(os.path.abspath(provider))}, **options).split()
 
 

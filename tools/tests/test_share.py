@@ -67,7 +67,8 @@ def ping(tools, port, environment, *more):
 
 
 def shared(tools, kald):
-    """Four processes; kald is killed, a connection is made meanwhile; one is killed; a new kald goes on."""
+    """Four processes share the address. kald is killed, and a connection is made without it; one
+    process is killed; a new kald continues."""
     with Kald(kald) as daemon:
         env = daemon.environment
         stranger = {**env, 'ITAPI_KALD': 'off', 'ITAPI_ROCE_SHARE': 'off', 'ITAPI_ROCE_ADDRESS': ''}
@@ -109,7 +110,8 @@ def shared(tools, kald):
 
 
 def by_attributes(it_run, kald):
-    """Two pairs of ibv_rc_pingpong, which exchange numbers by TCP, all four at the address."""
+    """Two pairs of ibv_rc_pingpong, which exchange queue pair numbers over TCP; all four processes
+    share the address."""
     if it_run is None or shutil.which('ibv_rc_pingpong') is None:
         raise Skipped('no door, or no ibv_rc_pingpong')
     with Kald(kald) as daemon:

@@ -45,7 +45,8 @@ class Bench:
                                 stderr=subprocess.PIPE, text=True)
 
     def wait_for_server(self, member, process, group):
-        """Until it listens, or has the socket of the group. The other network has one process at a time."""
+        """Waits until the server listens, or has the socket of the shared address. The other
+        network has one process at a time."""
         ask = [*([] if member else self.far.inside), 'ss', '-uanH', 'sport', '=', '4791']
         if member and group is None:
             ask = [os.path.join(self.tools, 'kalctl'), '-s', self.socket, 'shares']
@@ -68,7 +69,7 @@ class Bench:
         return len(done.out.strip().splitlines()) - 1
 
     def run(self, program, family, server_here, client_here):
-        """One program with its peer; then nobody is left at the address."""
+        """Runs one program with its peer; afterwards no process may be left at the address."""
         here, there, group = FAMILIES[family]
         words = {'group': group, 'server': here if server_here else there}
         sides = []

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A tool whose stderr nobody reads goes on with its work, and one that is started without stderr does not use its number.
+"""A tool whose stderr is a full pipe goes on with its work; a tool that is started without stderr
+opens no file with descriptor number 2.
 
 Usage: test_unread.py TOOLS      (TAP)
 """

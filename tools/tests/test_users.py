@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Users and runtime folders of the adapters between processes: which process is refused, and with which words.
+"""Users and runtime folders of the adapters between processes (shm): which processes are refused,
+and with which message.
 
 Usage: test_users.py TOOLS      (TAP)
 """
@@ -20,13 +21,13 @@ NOBODY = 65534
 
 
 def environment(runtime):
-    """This one, with another runtime folder, or none."""
+    """The environment of this process, with another runtime folder, or with none."""
     env = {name: value for name, value in os.environ.items() if name not in ('XDG_RUNTIME_DIR', 'ITAPI_FABRIC')}
     return {**env, 'XDG_RUNTIME_DIR': runtime} if runtime is not None else env
 
 
 def ping(tools, adapter, env, *expected, status=0):
-    """A pair of it-ping; what the client said."""
+    """Runs a pair of it-ping and returns the client's output."""
     with Server(tools, 'it-ping', '-a', adapter, env=env) as server:
         said = run(tools, 'it-ping', '-a', adapter, '-p', server.port, '-C', '5', '127.0.0.1', env=env).expect(status, *expected)
         server.done().expect(0)
@@ -45,13 +46,13 @@ def names_in(folder):
 
 
 def no_folder(adapter, tools):
-    """Without a runtime folder, or with one that does not exist, names are abstract."""
+    """If there is no runtime folder, or it does not exist, the sockets have abstract names."""
     for runtime in (None, '', '/nonexistent/runtime'):
         ping(tools, adapter, environment(runtime), '5 round trips')
 
 
 def private_folder(adapter, tools):
-    """There are names while a server runs, and none after."""
+    """The folder has names while a server runs, and none afterwards."""
     with runtime_folder() as folder:
         env = environment(folder)
         with Server(tools, 'it-ping', '-a', adapter, env=env) as server:
@@ -65,7 +66,7 @@ def private_folder(adapter, tools):
 
 
 def left_names(adapter, tools):
-    """A server that is killed leaves names, which the next process removes."""
+    """A killed server leaves its names in the folder; the next process removes them."""
     with runtime_folder() as folder:
         env = environment(folder)
         with Server(tools, 'it-ping', '-a', adapter, env=env) as server:
@@ -78,7 +79,7 @@ def left_names(adapter, tools):
 
 
 def other_folder(adapter, tools):
-    """Folders that others may enter, or that are links, are refused, with a sentence."""
+    """A folder that other users may enter, or that is a link, is refused, with a message."""
     with runtime_folder(0o755) as folder:
         run(tools, 'it-info', '-a', adapter, env=environment(folder)).expect(1, 'others than its owner may enter it')
     with runtime_folder() as folder:
@@ -87,11 +88,11 @@ def other_folder(adapter, tools):
         run(tools, 'it-info', '-a', adapter, env=environment(folder)).expect(1, 'others than its owner may enter it')
     with runtime_folder() as folder, runtime_folder() as other:
         os.symlink(other, os.path.join(folder, 'itapi'))
-        run(tools, 'it-info', '-a', adapter, env=environment(folder)).expect(1, 'is no folder')
+        run(tools, 'it-info', '-a', adapter, env=environment(folder)).expect(1, 'is not a folder')
 
 
 def strangers_folder(adapter, tools):
-    """So is one that belongs to another user."""
+    """A folder that belongs to another user is refused."""
     if os.geteuid() != 0:
         raise Skipped('only root can give a folder away')
     with runtime_folder() as folder:
@@ -118,7 +119,7 @@ def two_fabrics(adapter, tools):
 # --- another user ---------------------------------------------------------------------------
 
 def place(adapter, port):
-    """The abstract name of a port of this user."""
+    """The abstract name of this user's port."""
     return '\0itapi/fabric/%u/default/%s.port-%s' % (os.geteuid(), adapter.split(':')[1], port)
 
 
@@ -180,7 +181,7 @@ def stranger_listens(adapter, tools):
 
 
 def strangers_apart(adapter, tools):
-    """The same program of two users: each has a fabric of its own."""
+    """Two users run the same program: each has a fabric of its own."""
     need_root()
     program = os.path.join(tools, 'it-ping')
     as_nobody = ['setpriv', '--reuid', str(NOBODY), '--regid', str(NOBODY), '--clear-groups', program]

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What it-info says about devices of the kernel with which something is wrong: each gets a message that names the cause.
+"""it-info and RDMA devices of the kernel that cannot be used: for each, the message names the
+cause.
 
 Usage: test_vib_info.py TOOLS PLAYED NONE OLD DMABUF      (TAP)
-Three are vp/ib over devices that vp/ib/tests/vib_played.c plays: one device for each trouble, no device, and a
-library that does not know the kernel's devices. DMABUF is 1 where libibverbs can register a dmabuf.
+PLAYED, NONE and OLD are vp/ib with devices that vp/ib/tests/vib_played.c plays: one device for
+each fault, no device, and a libibverbs that does not know the kernel's devices. DMABUF is 1
+where libibverbs can register a dmabuf.
 """
 
 import contextlib
@@ -35,7 +37,8 @@ MAY_LOCK = 1 << 14      # CAP_IPC_LOCK
 
 @contextlib.contextmanager
 def kernel(version='6', unlisted=False):
-    """A folder where a program finds what the kernel shows of its interface, and a device that libibverbs does not list."""
+    """A folder in place of the kernel's, with the version of its interface and, if wanted, a device
+    that libibverbs does not list."""
     with Folder() as folder:
         os.makedirs(os.path.join(folder.path, 'infiniband', 'odd0'))
         if version is not None:
@@ -51,7 +54,7 @@ def kernel(version='6', unlisted=False):
 
 
 def info(tools, provider, *words, shown=None, **more):
-    """it-info with this provider, where the kernel shows this."""
+    """Runs it-info with this provider, and with this folder in place of the kernel's."""
     with Folder() as folder, kernel(**(shown or {})) as place:
         shutil.copy(provider, os.path.join(folder.path, 'ib.so'))
         kept = {name: value for name, value in os.environ.items() if not name.startswith('ITAPI_')}
@@ -64,12 +67,13 @@ def need(condition, what):
 
 
 def trouble(tools, played, name):
-    """Asked for this device alone, the reason; the exit status says that it is none to use."""
+    """For such a device alone: it-info prints the reason, and its exit status is 1."""
     info(tools, played, '-a', 'ib:' + name).expect(1, "cannot open the adapter 'ib:%s': " % name, *TROUBLES[name])
 
 
 def listed(tools, played):
-    """Among all adapters, each with its own reason, and the good one as usual."""
+    """In the list of all adapters, each such device has its own reason, and the good one its
+    attributes."""
     said = info(tools, played, '--json').expect(1).json()
     adapters = {one['name']: one for one in said['adapters']}
     for name, texts in TROUBLES.items():
@@ -100,13 +104,14 @@ def good(tools, played):
 
 
 def rich(tools, dmabuf, played):
-    """One whose attributes claim everything, and which looks at the descriptor of a dmabuf."""
+    """A device whose attributes claim everything, and which checks the descriptor of a dmabuf."""
     said = claims(tools, played, 'rich', True, NARROW)
     need(said['dmabuf_support'] is (dmabuf == '1'), 'a dmabuf: %r' % said['dmabuf_support'])
 
 
 def going(tools, played):
-    """A device that goes while it is looked at: it-info ends, and gives the reason if it went first or between two looks."""
+    """A device disappears while it is examined: it-info ends, and gives the reason if it found the
+    device gone."""
     said = info(tools, played, '-a', 'ib:going')
     need(said.status in (0, 1), 'exit status %s: %s' % (said.status, said.err))
     if said.status == 1:
@@ -114,7 +119,8 @@ def going(tools, played):
 
 
 def none(tools, provider, shown=None):
-    """No device, or none that the library can use: no adapter of it, and no failure."""
+    """With no device, or none that libibverbs can use, there is no adapter `ib:`, and that is no
+    failure."""
     names = [one['name'] for one in info(tools, provider, '--json', shown=shown).expect(0).json()['adapters']]
     need(not any(name.startswith('ib:') for name in names), '%r' % names)
     return info(tools, provider, '-a', 'ib:good', shown=shown).expect(1, "there is no adapter named 'ib:good'")
@@ -148,7 +154,8 @@ def may_lock():
 
 
 def limit(tools, played):
-    """A limit of locked memory that is too small is told; it does not bind a process that may lock."""
+    """A warning says that the limit of locked memory is too small; not in a process that is exempt
+    from the limit."""
     hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
     said = info(tools, played, '-a', 'ib:good',
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, hard))).expect(0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Networks of their own for tests, as an ordinary user where Linux allows it, and captures of what passes them."""
+"""Network namespaces for tests, without root where Linux allows it, and captures of the packets in
+them."""
 
 import array
 import contextlib
@@ -41,7 +42,8 @@ def enter_namespace():
 
 
 class Far:
-    """Another network, beside that of this process, and a pair of veth devices between the two: `near` here, `far` there.
+    """A second network namespace, connected with that of this process by a pair of veth devices:
+    `near` here, `far` there.
 
     Addresses are 10.77.0.1 and fd77::1 here, 10.77.0.2 and fd77::2 there. `with` ends it.
     """
@@ -88,7 +90,8 @@ class Far:
 
 
 class Capture:
-    """Everything that passes an interface of this namespace, in a file; words are sent to an address behind it as marks."""
+    """A capture of an interface of this namespace, in a file. Marks in it are datagrams that
+    contain a word."""
 
     def __init__(self, path, interface='lo', beyond=None):
         self.path, self.beyond = path, beyond
@@ -97,7 +100,8 @@ class Capture:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def mark(self, word):
-        """Sends a datagram of that word until it is in the file; all before it is there, too. False: it never is."""
+        """Sends a datagram with this word until it is in the file; then all earlier packets are
+        there, too. False: it never is."""
         deadline = time.monotonic() + tool_runs.PATIENCE
         seen = 0
         with socket.socket(type=socket.SOCK_DGRAM) as mailbox:
@@ -116,7 +120,8 @@ class Capture:
         return False
 
     def end(self):
-        """Stops it when everything is in the file; says what was lost."""
+        """Stops the capture when everything is in the file; returns dumpcap's report of lost
+        packets."""
         if not self.mark(b'capture-ends-here'):
             raise tool_runs.Failed('the capture has no end')
         self.dumpcap.send_signal(signal.SIGINT)
@@ -124,7 +129,7 @@ class Capture:
 
 
 def no_offload(device):
-    """What the device sends and receives are segments."""
+    """Switches segmentation offload off, so that a capture shows the packets as they are sent."""
     with socket.socket() as any_socket:
         for command in NO_OFFLOAD:
             value = array.array('B', struct.pack('II', command, 0))

@@ -27,7 +27,8 @@ class Skipped(Exception):
 
 
 def need_installed(absent, always=True):
-    """Skips what lacks these programs. Where tools/check has installed what tests need, that is a failure, unless only --full installs it."""
+    """Skips the case if these programs are absent. It fails instead where tools/check has installed
+    the packages for tests, unless only --full installs this one."""
     if absent and always and os.environ.get('ITAPI_TEST_INSTALLED'):
         raise Failed('not installed, though tools/dev/setup was to do it: ' + ', '.join(absent))
     if absent:
@@ -35,13 +36,14 @@ def need_installed(absent, always=True):
 
 
 class Done:
-    """What became of a tool."""
+    """The result of a run of a tool: its exit status and output."""
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
 
     def expect(self, status, *texts):
-        """The same, if it ended so and said all that."""
+        """Returns itself if the program ended with this status and printed all these texts;
+        otherwise raises Failed."""
         if self.status != status:
             raise Failed('exit status %s instead of %s: %s' % (self.status, status, self.err))
         for text in texts:
@@ -50,7 +52,8 @@ class Done:
         return self
 
     def expect_either(self, status, *texts):
-        """The same, if it ended so and said one of these."""
+        """Returns itself if the program ended with this status and printed one of these texts;
+        otherwise raises Failed."""
         self.expect(status)
         if not any(text in self.out + self.err for text in texts):
             raise Failed('none of %s is in: %s%s' % (', '.join(texts), self.out, self.err))
@@ -64,7 +67,8 @@ class Done:
 
 
 def behind_door(binary, env):
-    """An environment for foreign programs behind a door; `binary` is it-run or the door, and tells the sanitizer of their build."""
+    """The environment for third-party programs behind a door. `binary`, it-run or the door, shows
+    whether the build has a sanitizer, whose runtime is then preloaded."""
     found = re.search(r'lib(?:asan|tsan)\.so\.\d+ => (\S+)', subprocess.run(['ldd', binary], capture_output=True, text=True,
                                                                           check=True).stdout)
     if not found:
@@ -76,13 +80,14 @@ def behind_door(binary, env):
 
 
 def command(tools, name, arguments):
-    """The words of a tool's command line; it has as much patience as we, unless a test says other."""
+    """The command line of a tool; its time-out is that of the tests, unless the test gives another."""
     patience = [] if name == 'it-info' or '--timeout' in arguments else ['--timeout', str(PATIENCE)]
     return [os.path.join(tools, name), *patience, *arguments]
 
 
 class Server:
-    """A server process that listens; `with` ends it. `inside` are words that start it elsewhere."""
+    """A server process that listens; `with` ends it. `inside` are words before its command, for
+    instance to start it in a namespace."""
 
     def __init__(self, tools, name, *arguments, port=0, inside=(), **keywords):
         self.process = subprocess.Popen(
@@ -156,7 +161,8 @@ def run(tools, name, *arguments, **keywords):
 
 
 def wait_for_traffic(port, processes, octets=4096):
-    """Returns once the server on `port` has had or sent that many octets, however slowly the two start."""
+    """Returns once the server on `port` has received or sent that many octets, however slowly both
+    sides start."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         shown = subprocess.run(['ss', '-tinH', 'state', 'established', 'sport', '=', str(port)],
@@ -171,7 +177,8 @@ def wait_for_traffic(port, processes, octets=4096):
 
 
 def wait_for_rings(process):
-    """Returns once a client between processes (shm:) has joined its peer and has worked for a while since; it polls."""
+    """Returns once a client over shm has joined its peer and has used processor time since; such a
+    client polls."""
     worked = None
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
@@ -190,7 +197,7 @@ def wait_for_rings(process):
 
 
 def wait_for_packets(tools, process, packets=8):
-    """Returns once endpoints of a client over RoCE have sent and had that many packets."""
+    """Returns once endpoints of a client over RoCE have sent and received that many packets."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if process.poll() is not None:
@@ -205,7 +212,7 @@ def wait_for_packets(tools, process, packets=8):
 
 
 class Folder:
-    """A folder for one test: files to copy, and one that is served."""
+    """A folder for one test: with files to copy, and a folder that a server serves."""
 
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory(prefix='test-tools-')

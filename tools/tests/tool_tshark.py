@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What tshark says of a capture, for the tests of tools."""
+"""Reads captures with tshark, for the tests of tools."""
 
 import collections
 import subprocess
@@ -22,7 +22,7 @@ def expect(what, wanted, got):
 
 
 def fpdus(path):
-    """Of each FPDU its opcode and its last flag, packet by packet."""
+    """The opcode and the last flag of each FPDU, in the order of the packets."""
     rows = [row.split('\t') for row in tshark(
         path, '-T', 'fields', '-e', 'iwarp_rdma.opcode', '-e', 'iwarp_ddp.last_flag').splitlines() if row.strip()]
     return [(int(opcode, 0), int(last)) for opcodes, lasts in rows
@@ -30,7 +30,7 @@ def fpdus(path):
 
 
 def messages(path, names):
-    """How many whole messages of each kind; an FPDU with the last flag ends one."""
+    """The number of complete messages of each kind; an FPDU with the last flag ends a message."""
     kinds = collections.Counter()
     for opcode, last in fpdus(path):
         kinds[names.get(opcode, opcode)] += last

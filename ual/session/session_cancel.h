@@ -5,7 +5,7 @@
  * Cancellation of threads. A control call defers it: the call runs to its end, and the thread ends
  * at its next cancellation point. A post and a poll need no deferral, because they make no call
  * that is a cancellation point (ri_calls.h). A wait can be cancelled only while it sleeps in
- * ri_host::park, which session_sleep() undoes then.
+ * ri_host::park; then session_sleep() undoes what the wait has begun.
  */
 #ifndef SESSION_CANCEL_H
 #define SESSION_CANCEL_H

@@ -122,10 +122,10 @@ sections_forked(void)
 }
 
 /*
- * When the library is loaded. The kernel registers a process of one thread for membarrier(2) at
- * once; where there are other threads, as after the first adapter was looked for, that waits for
- * all processors, which takes 10 ms or more. And a thread may be in a section at a fork before any
- * adapter was opened.
+ * Runs when the library is loaded, because then the process usually has one thread, and the kernel
+ * registers it for membarrier(2) at once. With other threads, as after the first search for
+ * adapters, that waits for all processors, which takes 10 ms or more. And a thread may be in a
+ * section at a fork before any adapter was opened.
  */
 __attribute__((constructor)) static void
 sections_setup(void)

@@ -38,8 +38,9 @@ struct session_section {
 };
 
 /*
- * Of this thread; NULL until its first section. One pointer of static thread storage, which also a
- * library that is opened later gets: so finding it is one load, not a call.
+ * The mark of this thread; NULL until its first section. It is one pointer of static thread-local
+ * storage, which is also available to a library that is opened later, so finding it is one load,
+ * not a call.
  */
 extern _Thread_local struct session_section *session_section_mine
 	__attribute__((tls_model("initial-exec")));
@@ -72,7 +73,7 @@ session_section_begin(void)
 	before = atomic_load_explicit(&mine->phase, memory_order_relaxed);
 	if (ri_order_is_light(&session_section_light)) {
 		/*
-		 * Relaxed: session_section_wait's membarrier orders it before the look-up that
+		 * Relaxed is enough: membarrier in session_section_wait orders this store before the look-up that
 		 * follows.
 		 */
 		atomic_store_explicit(&mine->phase, before | 1, memory_order_relaxed);

@@ -11,7 +11,7 @@
  *
  *   SESSION_SPIN_POLL   poll for session::spin_ns. An event found adds 2 points, none found subtracts
  *                       1. Without points:
- *   SESSION_SPIN_YIELD  give the processor away once, and look once. If that finds nothing, or takes
+ *   SESSION_SPIN_YIELD  yield the processor once, and look once. If that finds nothing, or takes
  *                       longer than polling would:
  *   SESSION_SPIN_NOT    sleep at once
  *
@@ -56,8 +56,8 @@ enum session_spin_way session_spin_way(const struct session_spin *spin);
 void session_spin_paid(struct session_spin *spin, enum session_spin_way way);
 
 /*
- * A wait went this way, found nothing, and slept; `soon`: then the event came as soon as polling
- * would have waited.
+ * A wait polled or yielded (`way`), found nothing, and slept; `soon`: then the event came within
+ * the time that polling would have taken.
  */
 void session_spin_in_vain(struct session_spin *spin, enum session_spin_way way, bool soon);
 

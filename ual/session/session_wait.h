@@ -35,8 +35,8 @@ struct session_wait {
 void session_wait_begin(struct session_wait *wait, struct session *session,
 			struct session_spin *spin, uint64_t timeout_us);
 /*
- * Look as long as the waits before have taught, at most until the deadline. True: look returned
- * true.
+ * Call `look` repeatedly, for as long as earlier waits have shown to be useful, at most until the
+ * deadline. True: look returned true.
  */
 bool session_wait_awake(struct session_wait *wait, bool (*look)(void *arg), void *arg);
 /* What session_wait_awake did not find came while the thread slept. */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The key octets of an object that is linked repeatedly: none is repeated, and none can be predicted. The table of keys, whose
- * objects get others.
+ * The key octets of an object that is linked repeatedly: none may be repeated, and none may be
+ * predictable. Also the table of keys, whose objects change their key octets.
  */
 #include <glib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A listener whose requests find room, no room in its dispatcher, or no memory, in any order, beside a model: each that does not
- * become an event is refused, once.
+ * A listener whose requests find room, no room in its dispatcher, or no memory, in any order,
+ * compared with a model: each request that does not become an event must be refused, once.
  */
 #include <glib.h>
 #include <stdlib.h>

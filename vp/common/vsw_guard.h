@@ -65,8 +65,8 @@ void vsw_guard_open(void);
 void vsw_guard_close(void);
 
 /*
- * After an access failed: where this thread faulted, once; NULL: it did not. The handler has kept it, so that an access to two
- * places can tell which one is lost.
+ * After an access failed: the address at which this thread faulted, or NULL if it did not. Each
+ * fault is returned once. So an access to two places can distinguish which one is lost.
  */
 const void *vsw_guard_take(void);
 /* Is that address inside of [at, at + len)? */

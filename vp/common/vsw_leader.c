@@ -217,8 +217,8 @@ vsw_leader_stop(struct vsw_leader *leader)
 }
 
 /*
- * A thread that has polled for long polls on in all likelihood, so its ticks become longer. But work that is held back waits
- * for a short one.
+ * The length of a tick. A thread that has polled for long will probably go on polling, so the ticks
+ * become longer. But if requests are held back, a short tick is needed, which sends them.
  */
 static uint64_t
 tick_length(struct vsw_leader *leader, uint64_t now)

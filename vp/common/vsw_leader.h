@@ -11,10 +11,11 @@
  * run (requests held back while no thread polls). Requests held back leave within 1 ms. The table in vsw_leader.c is the
  * protocol; vsw_leader.pml is its model.
  *
- * A program may poll for its own completion, and then wait by looking at its memory, for each message. Nobody polls for
- * the next message then, which waits for a tick. If VSW_LEADER_LATE ticks found such a message, the service thread watches
- * beside the threads that poll, on trial, for VSW_LEADER_TRIAL ns. If a message waits again soon after that, the next trial
- * is twice as long; if none does, it takes twice as many ticks until the next trial.
+ * A program may poll only for its own completion, and then wait for each message by reading its
+ * memory. While it reads, no thread polls, so the next message waits for a tick. If VSW_LEADER_LATE
+ * ticks found such a message, the service thread watches beside the threads that poll, on trial,
+ * for VSW_LEADER_TRIAL ns. If a message waits again soon after that, the next trial is twice as
+ * long; if none does, it takes twice as many ticks until the next trial.
  */
 #ifndef VSW_LEADER_H
 #define VSW_LEADER_H
@@ -130,13 +131,14 @@ void vsw_leader_leave(struct vsw_leader *leader);
 /* Have the service thread run the engine soon, whether a thread polls or not. */
 void vsw_leader_request_run(struct vsw_leader *leader);
 /*
- * For progress(), not in a poll: take the role of the engine. If another thread has it, that one does one more round, and this one gives
- * its processor away: the other may wait for it, and what has woken this one wakes it again until then.
+ * For progress(), not for a poll: try to take the role of the engine. If another thread has the
+ * role, that thread does one more round. This thread yields its processor, because the other may
+ * need it, and because the descriptor would wake this thread again until then.
  */
 bool vsw_leader_take(struct vsw_leader *leader, struct vsw_role *role);
 /*
- * True while a thread polls, or has polled before the tick that will fire. The engine runs again by 5.5 ms after the last poll, so an
- * answer that a peer wants can wait for the next poll.
+ * True while a thread polls, or has polled since the last tick. The engine then runs again within
+ * 5.5 ms of the last poll, so a reply that a peer waits for can be left to the next poll.
  */
 bool vsw_leader_attended(struct vsw_leader *leader);
 /* As vsw_leader_attended, for work that the caller has queued and would hold back: if true, it is done within 1 ms. */

@@ -2,13 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Marks: which entries of the memory table each thread accesses just now.
+ * Marks: which entries of the memory table each thread is accessing.
  *
- * A thread stores the entry into one of its marks before it looks whether the entry is live, and clears the mark after the
- * access. So an access costs no locked instruction, and threads that use the same region do not write the same line. A
- * thread that revokes a key pays instead: it orders all threads with membarrier(2) (ri_order.h), and looks through the marks
- * of all of them. That takes a microsecond or more, so entries that requests revoke, in the time of a message, are counted
- * (vsw_mem_entry::uses), and so are uses of a thread that has no free mark.
+ * A thread stores the entry into one of its marks before it checks that the entry is valid, and
+ * clears the mark after the access. So an access costs no locked instruction, and threads that use
+ * the same region do not write the same line. The cost is on the side of a thread that revokes a
+ * key: it orders all threads by membarrier(2) (ri_order.h), and searches the marks of all of them.
+ * That takes a microsecond or more, so entries that requests revoke, in the time of a message, are
+ * counted (vsw_mem_entry::uses), and so are uses of a thread that has no free mark.
  */
 #ifndef VSW_MARK_H
 #define VSW_MARK_H

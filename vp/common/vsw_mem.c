@@ -180,8 +180,8 @@ vsw_mr_reg_mapped(struct vsw_mem_table *table, const void *pd, const struct ri_m
 }
 
 /*
- * Revoke the key of a region; on return no access is under way, and no request makes the region valid again. False: windows are
- * bound to it.
+ * Revoke the key of a region. On return no access is in progress, and no request can make the
+ * region valid again. False: windows are bound to it, and nothing was changed.
  */
 static bool
 region_retire(struct vsw_mem_entry *mr)

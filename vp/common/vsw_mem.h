@@ -80,8 +80,9 @@ enum ri_status vsw_mr_reg(struct vsw_mem_table *table, const void *pd, uint64_t 
 			  const struct ri_mr_init *init, struct vsw_mem_entry **out,
 			  uint32_t *stag) RI_MUST_CHECK;
 /*
- * As vsw_mr_reg, of a range alone, over memory that the provider has mapped and keeps until the region is destroyed:
- * ri_mr_init::addr only names its first byte. Such a region cannot be registered anew.
+ * Register a range, as vsw_mr_reg does, over memory that the provider has mapped and keeps mapped
+ * until the region is destroyed. ri_mr_init::addr is only the name of its first byte. Such a region
+ * cannot be re-registered.
  */
 enum ri_status vsw_mr_reg_mapped(struct vsw_mem_table *table, const void *pd,
 				 const struct ri_mr_init *init, uint8_t *memory,
@@ -112,8 +113,8 @@ enum ri_status vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri
 void vsw_mw_free(struct vsw_mem_entry *mw);
 void vsw_mw_query(struct vsw_mem_entry *mw, struct ri_mr_attr *attr);
 /*
- * A bind is posted: if it is of a wide window and there is a place for its STag, choose the next key of the window, which the
- * request then has, too.
+ * Called when a bind is posted: if it is for a wide window and the caller wants its STag, choose
+ * the next key of the window. The request then contains that key, too.
  */
 void vsw_mw_key(struct vsw_mem_table *table, struct ri_wr_bind *bind, uint32_t *stag);
 /* Run a bind request. */
@@ -141,8 +142,8 @@ vsw_mem_end(struct vsw_mem_use *use)
 	use->mark = NULL;
 }
 /*
- * Where byte `at` of a use is; *left: at least so many bytes follow in one piece (the caller must not go
- * beyond the use). NULL: it must be copied through the host.
+ * The address of byte `at` of a use; *left: how many bytes follow it contiguously (the caller must
+ * not go beyond the use). NULL: the memory must be copied through the host.
  */
 uint8_t *vsw_mem_piece(const struct vsw_mem_use *use, uint64_t at, uint64_t *left);
 /*

@@ -31,8 +31,9 @@ enum vsw_mem_kind {
  * the entry and `uses` is 0. Members that change only while `live` is 0, and after that wait, can therefore be read by an
  * access without a lock.
  *
- * `counted` tells the two sides that no access has a mark, so that requests can revoke the key in a short time. It changes only
- * before the entry gets another index, so an access that found the entry by its index knows it.
+ * `counted` says that accesses to this entry use the counter and no marks, so that requests can
+ * revoke the key quickly. It changes only before the entry gets another index, so an access that
+ * found the entry by its index sees the right value.
  */
 struct vsw_mem_entry {
 	alignas(VSW_MEM_LINE) atomic_uint live;

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The objects of a software RNIC that are the same whatever its wire is, and their verbs: protection domains, completion queues,
- * shared receive queues, regions and windows. Queue pairs and address handles are the provider's.
+ * The objects of a software RNIC that do not depend on its transport, and their verbs: protection
+ * domains, completion queues, shared receive queues, regions and windows. Queue pairs and address
+ * handles are the provider's.
  *
  * A provider has a struct vsw_objects for each open adapter, begins its struct of a process with a struct vsw_context, and names the
  * tables below, or its own that call them, in its struct ri_provider. Each object is in a list of its process, so the end of a
@@ -90,8 +91,9 @@ extern const struct ri_srq_ops vsw_srq_ops;
 extern const struct ri_mem_ops vsw_mem_ops;
 
 /*
- * Register a range over memory that the provider has mapped; *first is its first byte, and ri_mr_init::addr names it. On success the
- * mapping ends with the region, which cannot be registered anew.
+ * Register a range over memory that the provider has mapped; *first is its first byte, whose name
+ * for requests is ri_mr_init::addr. On success the region owns the mapping, which ends with it. The
+ * region cannot be re-registered.
  */
 enum ri_status vsw_region_mapped(struct vsw_pd *pd, const struct ri_mr_init *init,
 				 const struct vsw_mapping *mapping, uint8_t *first,

@@ -345,8 +345,9 @@ taken_publish(struct ri_ucq *cq, uint32_t head, uint32_t solicited)
 }
 
 /*
- * Some of the entries are receives of SRQs: they release a slot of the SRQ, and of the queue pair that took it; either may be
- * destroyed. Apart, and last, so that a poll without such entries saves no registers for calls.
+ * Some of the entries are completions of SRQ receives. Each releases a slot of the SRQ, and one of
+ * the queue pair that took it; either may have been destroyed. This is a separate function, called
+ * last, so that a poll without such entries saves no registers.
  */
 static __attribute__((noinline)) void
 shared_publish(struct ri_ucq *cq, uint32_t head, uint32_t solicited)

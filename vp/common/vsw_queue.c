@@ -56,8 +56,8 @@ static struct {
 } numbers;
 
 /*
- * The child of a fork numbers its queues from the beginning. The arrays are not freed: a thread of the parent may have been
- * inside realloc().
+ * The child of a fork numbers its queues from the beginning. The old arrays are not freed, because
+ * a thread of the parent may have been inside realloc() at the fork.
  */
 static void
 numbers_forked(void)
@@ -138,9 +138,9 @@ number_give(uint32_t number)
 /* --- work queues ------------------------------------------------------------------------- */
 
 /*
- * Bytes of an entry with max_sge segments. A queue whose requests carry no payload pays nothing for those that do. Entries
- * are not rounded up to cache lines: one of 72 bytes lies in two lines wherever it begins, and rounding would make the
- * queues of an idle connection 1.5 KiB larger.
+ * Bytes of an entry with max_sge segments. Room for inline payload is added only in queues that
+ * were created for it. Entries are not rounded up to cache lines: one of 72 bytes lies in two lines
+ * wherever it begins, and rounding would make the queues of an idle connection 1.5 KiB larger.
  */
 static uint32_t
 stride_of(const struct vsw_wq *wq, uint32_t max_sge)

@@ -245,14 +245,15 @@ enum ri_status vsw_wq_resize(struct vsw_wq *wq, uint32_t *size) RI_MUST_CHECK;
 /* Change the number of slots, with room for at least `max_sge` segments in each. A queue without slots stays without. */
 enum ri_status vsw_wq_reshape(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 /*
- * Both queues of a queue pair, or none: to the counts in `attr`, which then says what is granted. `limits`:
- * the segments granted so far, and then those granted now.
+ * Resize both queues of a queue pair, or neither, to the counts in `attr`, which then contains the
+ * granted ones. `limits`: on entry the segments granted so far, on return those granted now.
  */
 enum ri_status vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *limits,
 				   struct ri_qp_attr *attr) RI_MUST_CHECK;
 /*
- * As vsw_wq_pending, for a queue that can be resized: changes to the new ring once the user half uses it, so
- * the next vsw_wq_take takes from the right ring.
+ * The number of posted entries, as vsw_wq_pending returns it, for a queue that can be resized. It
+ * changes to the new ring once the user half uses that, so the next vsw_wq_take reads the right
+ * ring.
  */
 uint32_t vsw_wq_available(struct vsw_wq *wq);
 

@@ -23,8 +23,9 @@ vsw_relax(const struct ri_host *host, unsigned round)
 }
 
 /*
- * Wait for the role. On one processor a thread that polls has it nearly each time that this one gets to run, and with a retry flag
- * would take it again at once: so none is set, and those that poll look at vsw_role_is_wanted.
+ * Wait for the role. On a machine with one processor, a polling thread has the role nearly each
+ * time that this thread runs, and would take it again at once because of a retry flag. So this sets
+ * no retry flag; polling threads check vsw_role_is_wanted instead.
  */
 static inline void
 vsw_role_enter(struct vsw_role *role, const struct ri_host *host)

@@ -52,7 +52,7 @@ static const struct vsw_refusal word_lost = {
 	"the word of an atomic operation of the peer lies in a page that is lost"};
 static const struct vsw_refusal misaligned = {
 	RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ,
-	"an atomic operation of the peer names an address that is no multiple of 8"};
+	"an atomic operation of the peer names an address that is not a multiple of 8"};
 
 const char vsw_why_sink[] = "the receive cannot be written";
 const struct vsw_refusal vsw_no_receive = {
@@ -181,8 +181,9 @@ vsw_respond_extra(struct vsw_responder *in, const struct vsw_message *message,
 }
 
 /*
- * The receive of a message in pieces, or of an unreliable connection, for `length` octets of it: the one that is taken and not
- * completed, or the next. An unreliable message never waits; a receive that is too short for it stays for the next one.
+ * Find the receive for `length` octets of a message that comes in pieces, or on an unreliable
+ * connection: the receive that was taken and not completed, else the next one. An unreliable
+ * message never waits. If a receive is too short for it, the receive is kept for the next message.
  */
 static enum vsw_srq_result
 receive_find(struct vsw_responder *in, uint32_t length, struct vsw_cqe *cqe)

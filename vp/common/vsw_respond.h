@@ -2,17 +2,19 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The responder: what a queue pair does with the messages of its peer. It finds the key, checks rights and bounds, takes the
- * receive, places the octets, invalidates, executes atomics, and completes the receive.
+ * The responder executes the messages that the peer of a queue pair sends. It finds the key, checks
+ * rights and bounds, takes the receive, places the octets, invalidates, executes atomics, and
+ * completes the receive.
  *
- * A *message* is what one request of the peer asks for. Its octets come in *pieces*, in order: all at once from a peer in this
- * process, in parts from a wire. Each piece of a Write is checked by itself, since the right to write may be revoked between
- * two; a Send takes its receive at its first piece, and completes it at its last. The memory of a responder is accessed only
- * here, on a thread of its own process.
+ * A *message* is the operation of one request of the peer. Its octets come in *pieces*, in order:
+ * all at once from a peer in this process, in parts from a wire. Each piece of a Write is checked
+ * by itself, since the right to write may be revoked between two; a Send takes its receive at its
+ * first piece, and completes it at its last. The memory of a responder is accessed only here, on a
+ * thread of its own process.
  *
- * Each function returns NULL if it has done what the message asks, or why not: a struct vsw_refusal. Two are no refusals of the
- * message: vsw_no_receive, after which the same piece may come again when a receive was posted, and vsw_octets_lost, the
- * failure of whoever sends.
+ * Each function returns NULL if it has executed the message, else the reason, a struct vsw_refusal.
+ * Two reasons are not refusals of the message: vsw_no_receive, after which the same piece may come
+ * again when a receive was posted, and vsw_octets_lost, a failure of the sender's memory.
  *
  * Threads: vsw_respond_send, vsw_respond_write_immediate and vsw_receive_take need the role vsw_responder::role. The others run
  * on any thread, several at once. Nothing here blocks or allocates.
@@ -95,8 +97,8 @@ struct vsw_piece {
 };
 
 /*
- * Begin the access that a piece of a Write, or a Read, asks for. `access`: RI_ACCESS_REMOTE_WRITE or RI_ACCESS_REMOTE_READ. The
- * caller ends *spans. Out of line where it is not granted.
+ * Begin the access of a piece of a Write or of a Read. `access`: RI_ACCESS_REMOTE_WRITE or
+ * RI_ACCESS_REMOTE_READ. The caller ends *spans. The refusal is a separate function, out of line.
  */
 const struct vsw_refusal *vsw_respond_refuse(uint32_t access, enum vsw_mem_result result);
 static inline const struct vsw_refusal *
@@ -164,8 +166,9 @@ const struct vsw_refusal *vsw_respond_atomic(const struct vsw_message *message, 
 					     const struct vsw_mem_use *word, uint64_t *old);
 
 /*
- * Take a receive into vsw_responder::wqe and name its queue in *cqe. VSW_SRQ_EMPTY: the thread that posts the next one notifies the peer
- * (`awaited`, or the line of the SRQ).
+ * Take a receive into vsw_responder::wqe and store the number of its queue in *cqe. VSW_SRQ_EMPTY:
+ * there is none, and the thread that posts the next one will notify the peer (`awaited`, or the
+ * line of the SRQ).
  */
 static inline enum vsw_srq_result
 vsw_receive_take(struct vsw_responder *in, struct vsw_cqe *cqe)
@@ -222,9 +225,9 @@ vsw_respond_send(struct vsw_responder *in, const struct vsw_message *message,
 }
 
 /*
- * The last piece of a Write with immediate data, which takes a receive. Without a receive nothing of the piece is placed: on
- * InfiniBand it is sent again, on iWARP the message with the immediate data is held, and nobody can tell whether the Write
- * before it is, too.
+ * The last piece of a Write with immediate data, which takes a receive. Without a receive nothing
+ * of the piece is placed. InfiniBand sends the piece again. iWARP holds back the message with the
+ * immediate data; a program cannot tell whether the Write before it is held, too.
  */
 const struct vsw_refusal *vsw_respond_write_immediate(struct vsw_responder *in,
 						      const struct vsw_message *message,

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How a software provider reads its settings: the rows of its own table, which is also the one that it states
- * in ri_provider::settings. The administrator sees those (it-info --env), so no provider reads a variable
- * without a row. A value that the row does not allow counts as not set; the layers above warn of it. A
- * program that runs with more rights than its caller reads no variable.
+ * Reads the settings of a software provider by the rows of the provider's own table, which
+ * ri_provider::settings publishes, too. The administrator sees these rows (it-info --env), so a
+ * provider reads no variable without a row. A value that the row does not allow counts as not set;
+ * the layers above warn about it. A program that runs with more rights than its caller reads no
+ * variable.
  */
 #ifndef VSW_SETTING_H
 #define VSW_SETTING_H

@@ -53,8 +53,8 @@ vsw_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const 
 }
 
 /*
- * The same of what a Send, a Write or a datagram sends: its segments, or the octets that it carries, which are read from the
- * engine's copy of the request.
+ * Begin accesses to the payload of a Send, a Write or a datagram: to its segments, or to its inline
+ * octets in the engine's copy of the request.
  */
 static inline enum vsw_mem_result
 vsw_spans_gather(struct vsw_mem_table *mem, const struct vsw_mem_who *who, struct vsw_wqe *wqe,

@@ -345,9 +345,9 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 }
 
 /*
- * Post to another ring from now on; words as in map_ring. The lock keeps posters out. The entries that the
- * engine may not have taken yet lie between `released` and `head`. They are copied, so both rings have them
- * when the engine changes to the new ring.
+ * Post to another ring from now on; `words` are those of map_ring. The lock excludes posters.
+ * Entries between `released` and `head` may not have been taken by the engine yet. They are copied,
+ * so they are in both rings when the engine changes to the new one.
  */
 static void
 ring_follow(struct vsw_user_wq *wq, const uint64_t words[3])

@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Why an access to memory, a link or an invalidation was refused, in words with values, for the log of this side. A peer
- * never gets them: to it all keys that it may not use look alike (vsw_mem.h).
+ * Why an access to memory, a link or an invalidation was refused, as a text with values for the log
+ * of this side. A peer never gets the text: all keys that it may not use look alike to it
+ * (vsw_mem.h).
  *
- * The words are made after the refusal, only if the log wants them. They describe the key as it is then; another thread may have
- * changed it since.
+ * The text is made after the refusal, and only if the log will write it. It describes the key as it
+ * is then; another thread may have changed the key since the refusal.
  */
 #ifndef VSW_WHY_H
 #define VSW_WHY_H
@@ -34,8 +35,8 @@ void vsw_why_invalidate(struct vsw_mem_table *table, uint32_t stag, enum vsw_mem
 /* What a request of this end does, such as "RDMA Write of 8 octets to 0x1000, key 2084c919". */
 void vsw_why_operation(const struct vsw_wqe *wqe, char *text, size_t room);
 /*
- * A request that failed at this end: its segments are checked again, `sink` being the right that the sink of a Read
- * needs. `result` is that of a bind or an invalidation.
+ * A request that failed at this end. Its segments are checked again to find the reason; `sink` is
+ * the right that the sink of a Read needs. `result` is the result of a bind or an invalidation.
  */
 struct vsw_why_request {
 	const struct vsw_wqe *wqe;

@@ -368,8 +368,9 @@ const char *vem_adapter_name(const struct vem_fabric *fabric);
 /* Change the state; its task does the rest. False: the table has no such move. */
 bool vem_qp_move(struct vem_qp *qp, enum vem_move move, const struct vem_cause *cause);
 /*
- * The request at the head of the send queue ends the connection: it completes with `status`. A thread that sees the completion
- * also sees the new state; and it is there before what is flushed because of it. Owner of the role `tx`.
+ * The request at the head of the send queue fails and ends the connection: it completes with
+ * `status`. A thread that sees this completion must also see the new state, and the completion
+ * comes before those of the requests that are flushed. The caller owns the role `tx`.
  */
 void vem_qp_fail(struct vem_qp *qp, const struct vem_cause *cause, enum ri_wc_status status);
 /* Send it a message; the caller has a use of it, or owns it. */

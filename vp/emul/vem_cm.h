@@ -81,8 +81,9 @@ void vem_attempt_failed(struct vem_qp *qp, enum ri_cm_reason reason);
 /* The port that it connects from. */
 uint16_t vem_cm_local_port(struct vem_qp *qp);
 /*
- * What one side of a connection needs to bring a queue pair of its own up to the other one, which has this number, by
- * ri_peer_ops. IRD and ORD are those that the other side tells, seen from here. InfiniBand only.
+ * The values with which one side of a connection can bring up a queue pair of its own by
+ * ri_peer_ops, so that it reaches queue pair `qpn` of the other side. IRD and ORD are those of the
+ * other side, seen from here. InfiniBand only.
  */
 struct ri_peer vem_cm_reach(const struct vem_fabric *fabric, uint32_t qpn,
 			    const struct ri_addr *there, const struct ri_addr *here,

@@ -45,8 +45,9 @@ whole_of(const struct vsw_wqe *wqe, struct vsw_spans *octets)
 /* --- answers ------------------------------------------------------------------------------ */
 
 /*
- * There is no receive: wait for one, as long as the peer says, or this adapter. Returns whether the request is done. On a connection by
- * attributes the peer is not notified of the end, and goes on.
+ * There is no receive: wait for one, as long as the peer's attributes or this adapter say. Returns
+ * whether the request is done. A peer that was connected by attributes is not notified of the end,
+ * and goes on.
  */
 static bool
 wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)

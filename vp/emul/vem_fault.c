@@ -108,8 +108,8 @@ object_find_in_list(struct vsw_item *list, uint32_t *number)
 }
 
 /*
- * The same in all contexts; `place` is where a context has the list of that kind. On success the caller owns the lock of *where, and
- * releases it.
+ * Search all contexts for object `number`; `place` is the offset of the list of that kind in a
+ * context. On success the caller owns the lock of *where, and must release it.
  */
 static struct vsw_item *
 object_find(struct ri_rnic *rnic, size_t place, uint32_t number, struct ri_context **where)

@@ -2,12 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Paths: what lies between an adapter and another one, by the names that a tester gave to both. A path is open, holds what is
- * sent, or is cut; it may be longer than others, and lose datagrams. A rule holds for the adapter that has it, in both
- * directions, so a tester gives one to both ends. Paths are for adapters whose messages take time (vem_wire.h).
+ * Paths: a path is the connection between this adapter and another one; a tester gives names to
+ * both. A path is open, holds messages back, or is cut; it may add a delay, and lose datagrams. A
+ * rule for a path belongs to one adapter and applies to it in both directions, so a tester sets it
+ * at both ends. Paths exist for adapters whose messages take time (vem_wire.h).
  *
- * A message on a path that holds it waits until the path is open. On one that is cut it does, too, as senders repeat it; but
- * the connection breaks when a message has waited for as long as its protocol tries.
+ * On a path that holds, a message waits until the path is open. It also waits on a path that is
+ * cut, because senders retry it; but the connection breaks when a message has waited for as long as
+ * its protocol retries.
  */
 #ifndef VEM_PATH_H
 #define VEM_PATH_H

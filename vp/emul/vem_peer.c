@@ -4,15 +4,17 @@
 /*
  * Connections by attributes, InfiniBand personality [RI 11.6.4]: two queue pairs of the fabric that name each other.
  *
- * Each end comes up by itself. The one that begins to receive second finds the first by its number and makes them a pair, if
- * each names the number of the other and their ways lead to each other; that is what `open` means here. A queue pair gets one
- * partner in a life: whoever comes back under the number of one that is gone finds other packet numbers there. `ready` says,
- * under the fabric's lock, that a partner may still be found; it ends before the queue pair leaves its pair, so nobody ties
- * one that goes.
+ * Each end comes up by itself. The one that begins to receive second finds the first by its number
+ * and makes them a pair, if each names the number of the other and their addresses lead to each
+ * other; that is the meaning of `open` here. From one reset to the next a queue pair has only one
+ * partner: a queue pair that gets the number of an ended one has other packet numbers. `ready`
+ * says, under the fabric's lock, that a partner may still be found. It is cleared before the queue
+ * pair leaves its pair, so no thread connects a queue pair that is being destroyed.
  *
- * Whether a message arrives is looked at for each one (peer_hears). Of a reliable connection the first request that does not
- * arrive waits as long as its sender would try, and then fails. Of an unreliable one it is dropped, and so is every message
- * that the peer does not take: vem_fail_there and vsw_respond_parts do that.
+ * For each message peer_hears decides whether it arrives. On a reliable connection the first
+ * request that does not arrive waits as long as its sender would retry, and then fails. On an
+ * unreliable connection it is dropped, and so is every message that the peer does not accept:
+ * vem_fail_there and vsw_respond_parts do that.
  */
 #include "vem_peer.h"
 
@@ -82,8 +84,9 @@ own_memory_is_good(struct vem_qp *qp)
 }
 
 /*
- * The request cannot arrive now. Returns whether it is done. Owner of the role `tx`. `open`: as the caller has read it, since the two may
- * find each other just now. Between processes that takes a moment, in which nothing is lost.
+ * The request cannot arrive now. Returns whether it is done. The caller owns the role `tx`. `open`
+ * is the value that the caller has read, since the two queue pairs may find each other at this
+ * moment. Between processes that takes a moment, during which nothing counts as lost.
  */
 static bool
 request_lost(struct vem_qp *qp, bool open)

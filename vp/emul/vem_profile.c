@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The semantic profiles of the two personalities [RI 10]. The common attributes come from being software in
- * one process, the others from the transport. An attribute that is not set here is not claimed.
+ * The semantic profiles of the two personalities [RI 10]. Attributes that both have follow from the
+ * implementation (software in one process), the others from the transport. An attribute that is not
+ * set here is not claimed.
  */
 #include <stdio.h>
 #include <string.h>

@@ -321,8 +321,8 @@ in_time_wait(struct vem_qp *qp)
 }
 
 /*
- * Were the end events raised? A thread that such an event has woken may come here before the upcall has
- * returned, so this waits for a moment.
+ * Were the end events raised? A thread that was woken by such an event may call this before the
+ * upcall has returned; so this waits a moment for the upcall.
  */
 static bool
 end_is_raised(struct vem_qp *qp)

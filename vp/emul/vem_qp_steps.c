@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What follows from a change of a queue pair's state (vem_qp_move.c) and from its messages: flushing, the
- * message to the peer, upcalls. All of it is done by vem_qp_task on the service thread, and so never inside a
- * control verb. Its order: the queues are flushed, then the event that names a fault is raised, then the end of
- * the connection (R-05).
+ * The consequences of a change of a queue pair's state (vem_qp_move.c) and of its messages:
+ * flushing, the message to the peer, upcalls. vem_qp_task does all of it on the service thread, and
+ * so never inside a control verb. Its order: the queues are flushed, then the event that names a
+ * fault is raised, then the end of the connection (R-05).
  *
  * The peer and connection management send messages to a queue pair, at most one of each kind.
  */

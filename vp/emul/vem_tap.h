@@ -2,19 +2,24 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the fabric gives a capture [RI 11.3.7]: the frames that its messages would be on a wire, made by the codecs of the real
- * providers. Over InfiniBand that is RoCEv2, over iWARP a TCP connection with the MPA start-up. Both ends are in this process, so
- * the sender gives what it sends, and in the name of its peer what that one receives.
+ * Frames for a capture [RI 11.3.7]: the codecs of vp/roce and vp/iwarp make the frames that the
+ * fabric's messages would be on a wire. For InfiniBand these are RoCEv2 packets, for iWARP a TCP
+ * connection with the MPA start-up. Both ends are in this process, so the sender reports the frames
+ * that it sends and, for its peer, the frames that the peer receives.
  *
- * An adapter that is captured leaves the direct path, as one whose messages take time (vem_fault_apart). So the fast path has no
- * instruction for it. Each queue pair has a tap then, which belongs to the owner of the role tx; its ends are fixed before it is open.
+ * An adapter that is captured does not use the direct path, like one whose messages take time
+ * (vem_fault_apart). So the fast path has no instruction for captures. Each queue pair has a tap
+ * then, which belongs to the owner of the role tx; its ends are fixed before it is open.
  *
- * Between processes (shm/) each end gives what it sends and what it receives. The requester gives a request with its answer when
- * that has come, out of its own memory, which the application leaves alone until then; the responder, when it has executed the
- * request. Two ends of one process are given by the requesters, as above.
+ * Between processes (shm/) each end reports what it sends and what it receives. The requester
+ * reports a request together with its response, when that has arrived; it reads the payload from
+ * the application's memory, which the application must not change until then. The responder reports
+ * a request when it has executed it. If both ends are in one process, the requesters report for
+ * both, as above.
  *
- * A message that is executed at once is in the capture when its answer is known, with the answer behind it; a Write on a wire
- * (vem_wire.h) when it departs, with the octets that its memory has then.
+ * A message that is executed at once is captured when its response is known, followed by the
+ * response. A Write on a wire (vem_wire.h) is captured when it departs, with the octets of its
+ * memory at that time.
  */
 #ifndef VEM_TAP_H
 #define VEM_TAP_H

@@ -201,8 +201,8 @@ ud_key_of(const struct vem_qp *qp)
 }
 
 /*
- * Deliver or drop the datagram, and end the use of the receiver. False: another thread owns the role for the receives; try
- * again. *there: all pages of the message were there.
+ * Deliver or drop the datagram, and end the use of the receiver. False: another thread owns the
+ * role for the receives; try again. *there: whether all pages of the message could be read.
  */
 static bool
 ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vem_datagram *datagram, bool *there)
@@ -225,8 +225,9 @@ ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vem_datagram *data
 }
 
 /*
- * To each member of the group in this process, in the order in which they came, then to the others. As above; a second run goes on
- * where the first one ended.
+ * Deliver to each member of the group in this process, in the order in which they joined, then to
+ * those of other processes. The results are those of ud_hand_to; a second call continues where the
+ * first one stopped.
  */
 static bool
 ud_hand_around(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there)

@@ -413,7 +413,8 @@ depart(struct vem_wire *wire)
 }
 
 /*
- * Deliver what is no Write. A Send that is delivered may stay taken until its answer comes: then it completes, and the queue goes on.
+ * Deliver a message that is not a Write. A Send that was delivered may stay at the head of the
+ * queue until its response comes; then it completes, and the queue goes on.
  */
 static bool
 deliver_whole(struct vem_wire *wire, struct vem_qp *peer,

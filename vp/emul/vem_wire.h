@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The carrier "wire": messages that take time. Without it a request is executed at once, by the thread that posts it. On the
- * wire its message arrives after a delay that the host's random source draws, and what the specification leaves open is
- * drawn, too (vem_freedoms). A queue pair has one message under way at a time, in the order of its requests; only what is posted
- * behind a Read may be carried out before it.
+ * The carrier "wire": messages that take time. Without it a request is executed at once, by the
+ * thread that posts it. On the wire its message arrives after a random delay of the host's random
+ * source; choices that the specification leaves open are random, too (vem_freedoms). A queue pair
+ * has one message in transit at a time, in the order of its requests; only requests posted after a
+ * Read may be executed before it.
  *
  * Enabled for an adapter by ITAPI_EMUL_WIRE_US. With a simulated host, time and chance are the simulator's.
  */
@@ -31,8 +32,9 @@ enum vem_freedom {
 };
 
 /*
- * The one table of what is legal: a name, its paragraph, what may happen, and what programs wrongly rely on. `gone` and
- * `keys` are taken always, with and without a wire: vp/common revokes at once what is freed, and draws keys.
+ * The table of freedoms, which are behaviour that the specification allows: a name, its paragraph,
+ * what may happen, and what programs wrongly rely on. `gone` and `keys` always apply, with and
+ * without a wire: vp/common revokes freed memory at once, and draws keys at random.
  */
 struct vem_freedom_row {
 	const char *name;
@@ -58,8 +60,8 @@ void vem_wire_reset(struct vem_qp *qp);
 /* A path of its adapter has changed. */
 void vem_wire_wake(struct vem_qp *qp);
 /*
- * Does a request for a connection wait for the path to the listener's adapter? It is offered again when it does no longer.
- * With the fabric's lock.
+ * Must a connection request wait because the path to the listener's adapter is held? It is offered
+ * again when the path is open. Called with the fabric's lock.
  */
 bool vem_wire_holds_offer(struct vem_qp *qp, struct ri_rnic *there);
 /* As vem_qp_message(), from an adapter, over the path between. The caller has a use of it. */
@@ -72,8 +74,8 @@ void vem_wire_stop(struct vem_qp *qp);
 /* The queue pair flushes: what is under way arrives at once if the end is orderly, or not at all. Owner of the role tx. */
 void vem_wire_flush(struct vem_qp *qp);
 /*
- * Move the message of the request that is taken, whose carrier is a wire; `deliver` does what the direct carrier does. Returns
- * whether the request is done. Owner of the role tx.
+ * Move the message of the present request on the wire; `deliver` does what is done without a wire.
+ * Returns whether the request is done. The caller owns the role tx.
  */
 bool vem_wire_execute(struct vem_qp *qp, struct vem_qp *peer,
 		      bool (*deliver)(struct vem_qp *qp, struct vem_qp *peer));

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Reads on a wire: the octets of one come in pieces, and what is posted behind one without a fence may be carried
- * out before it. Such a request completes in its turn: its answer is kept until then.
+ * Reads on a wire: the octets of a Read come in pieces, and requests posted after it without a
+ * fence may be executed before it. Such a request completes in its turn: its response is kept until
+ * then.
  */
 #include <stdlib.h>
 

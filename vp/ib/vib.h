@@ -203,8 +203,9 @@ struct vib_done {
 };
 
 /*
- * A request or receive that the device has. Written by the thread that posts, read when it completes. A short post
- * (vib_post_sq) does not write `odd`: what is left of an earlier use costs its completion the long way, no more.
+ * A request or receive that the device has. Written by the thread that posts, read when it
+ * completes. A short post (vib_post_sq) does not write `odd`. If an earlier use has left it set,
+ * the completion only takes the longer path.
  */
 struct vib_slot {
 	struct vib_done done;  /* its completion, if it succeeds: a poll copies it */
@@ -366,8 +367,9 @@ struct vib_brief {
 };
 
 /*
- * What a short post (vib_post_sq) finds prepared; the thread that posts owns it. `form` is what the eight bytes of struct
- * ri_wr from num_sge on are, under `mask`, which has a 0 for each bit that may differ. The gate has none of these bits.
+ * Data prepared for short posts (vib_post_sq), owned by the thread that posts. `form` has the
+ * expected values of the eight bytes of struct ri_wr from num_sge on; `mask` has a 0 for each bit
+ * that may differ. No bit of the gate is among those.
  */
 struct vib_short {
 	int32_t left;          /* posts until the next one that looks for room and chain */
@@ -475,8 +477,8 @@ struct vib_qp {
 /* What an errno of a control call of libibverbs or librdmacm means (a positive value). */
 enum ri_status vib_status_of_errno(int error) RI_MUST_CHECK;
 /*
- * Likewise, of a call that opens the device. A device that is gone then has not failed, but is not there: there is no
- * adapter of which an event could tell.
+ * The status for an errno of a call that opens the device. A device that has disappeared is then
+ * reported as absent, not as failed, because there is no adapter yet that could raise an event.
  */
 enum ri_status vib_status_of_open(int error) RI_MUST_CHECK;
 enum ri_wc_status vib_status_of_wc(enum ibv_wc_status status) RI_MUST_CHECK;
@@ -534,14 +536,16 @@ enum ri_status vib_qp_begin(struct vib_qp *qp) RI_MUST_CHECK;
 /* CONNECTING to IDLE, where a call fails before anything was sent. The caller owns qp->lock. */
 void vib_qp_begin_undo(struct vib_qp *qp);
 /*
- * Change the device's queue pair: attr->qp_state and what goes with it (rdma_init_qp_attr made them). With the access
- * rights of the layers above in place of those in `attr`. The caller owns qp->lock or nothing.
+ * Change the device's queue pair to attr->qp_state, with the attributes that rdma_init_qp_attr
+ * made, but with the access rights that the layers above chose. The caller owns qp->lock or no
+ * lock.
  */
 enum ri_status vib_qp_device_modify(struct vib_qp *qp, struct ibv_qp_attr *attr,
 				    int mask) RI_MUST_CHECK;
 /*
- * Give the queue pair a new one of the device, with another number. The former, in ERROR with nothing left, is the caller's to
- * destroy without a lock: that waits for handlers of its events. On failure it stays. The caller owns qp->lock.
+ * Replace the device's queue pair by a new one, with another number. On success the caller must
+ * destroy *former, which is in ERROR with nothing outstanding, without a lock, because that waits
+ * for handlers of its events. On failure it stays. The caller owns qp->lock.
  */
 enum ri_status vib_qp_device_renew(struct vib_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
 /* Before an attempt begins: if the device has broken the queue pair while it was not connected, renew it. No lock is owned. */
@@ -589,13 +593,15 @@ void vib_cm_context_end(struct ri_context *context);
 /* RTS to CLOSING was asked for (ri_qp_ops::modify); as ri_cm_ops::disconnect without private data. */
 enum ri_status vib_cm_close_qp(struct vib_qp *qp) RI_MUST_CHECK;
 /*
- * The layers above abort (modify to ERROR): give the attempt or connection up, tell the peer if that needs no waiting.
- * The caller then calls vib_qp_end with RI_CM_FAILED or RI_CM_BROKEN, and owns no lock.
+ * The layers above abort (modify to ERROR): withdraw the attempt or end the connection, and notify
+ * the peer if that does not block. Afterwards the caller, which owns no lock, calls vib_qp_end with
+ * RI_CM_FAILED or RI_CM_BROKEN.
  */
 void vib_cm_abort(struct vib_qp *qp);
 /*
- * Take the connection from the queue pair, which goes back to IDLE or is destroyed: its rdma_cm_id is destroyed, and after
- * the return no event and no thread of vib_cm*.c names the queue pair. Not on the service thread. No lock is owned.
+ * Detach the connection from the queue pair, which returns to IDLE or is destroyed. The rdma_cm_id
+ * is destroyed, and after the return no event and no thread of vib_cm*.c uses the queue pair. Not
+ * on the service thread; the caller owns no lock.
  */
 void vib_cm_forget(struct vib_qp *qp);
 /* Is the queue pair in its time-wait? For modify to IDLE. */

@@ -98,8 +98,8 @@ source_find(const struct ri_rnic *rnic, const struct ri_ah_init *init, const uni
 }
 
 /*
- * The device's own into a path. Where that would wait for a peer, a place holder, whose destination is the port itself;
- * *@p call makes the right one then.
+ * Create the device's address handle in a path. If that would wait for a peer, the path gets a
+ * placeholder whose destination is this port itself, and *@p call creates the right handle later.
  */
 static enum ri_status
 device_create(struct ri_pd *pd, const struct ibv_ah_attr *attr, const struct source *source,

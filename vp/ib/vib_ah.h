@@ -46,8 +46,9 @@ vib_ah_of(const struct vib_key *key, uint32_t *qpn)
 /* An address as GID: an IPv4 address is mapped into IPv6, the others are GIDs already. */
 void vib_gid_of(union ibv_gid *gid, const struct ri_addr *addr);
 /*
- * The way to a destination as libibverbs has it; whether the neighbour is known is not asked. RI_ERR_INVALID_ARG: no such
- * spigot; RI_ERR_NO_ROUTE: none of its addresses suits the destination, or the source is none of them.
+ * Describe the route to a destination for libibverbs; whether its neighbour is known is not
+ * checked. RI_ERR_INVALID_ARG: the spigot does not exist; RI_ERR_NO_ROUTE: none of its addresses
+ * fits the destination, or the source address is not one of them.
  */
 enum ri_status vib_way_fill(const struct ri_rnic *rnic, const struct ri_ah_init *init,
 			    struct ibv_ah_attr *attr) RI_MUST_CHECK;
@@ -61,8 +62,9 @@ void vib_ah_replace(struct ri_ah *ah, struct vib_path *fresh);
 /* --- vib_ah_call.c ------------------------------------------------------------------------------ */
 
 /*
- * Create an ibv_ah whose creation may wait for a peer, without waiting for it. *@p out: the one; or NULL, and *@p call goes
- * on and must be given to vib_ah_call_tie or vib_ah_call_drop.
+ * Create an ibv_ah without waiting, although its creation may wait for a peer. *@p out: the handle;
+ * or NULL, and then *@p call is still in progress and must be passed to vib_ah_call_tie or
+ * vib_ah_call_drop.
  */
 enum ri_status vib_ah_call(struct ri_pd *pd, const struct ibv_ah_attr *attr, struct ibv_ah **out,
 			   struct vib_ah_call **call) RI_MUST_CHECK;

@@ -11,8 +11,9 @@
 #include "vib_mw.h"
 
 /*
- * May a window be bound over this part of the region, with these rights [RI 5.6.2]? Some devices refuse the post of a bind
- * that may not be, and others judge when its turn comes; here it always fails in its turn.
+ * May a window be bound to this part of the region, with these rights [RI 5.6.2]? Some devices
+ * refuse the post of an invalid bind, others detect it when its turn comes. Here it always fails in
+ * its turn.
  */
 static bool
 is_sound(const struct vib_key *region, const struct ri_wr_bind *bind)

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Calls of the two libraries that wait for a peer, each on a thread of its own that makes this one call and ends: the host
- * table has no place for work that waits [RI 11.3.1], and on the service thread such a call would hold up every other
- * event of the process.
+ * Calls of the two libraries that wait for a peer, each on a thread of its own that makes this one
+ * call and ends: the host table has no service for blocking work [RI 11.3.1], and on the service
+ * thread such a call would delay all other events of the process.
  *
  * - rdma_connect of an iWARP device: Linux's siw makes the TCP connection inside it (vib_cm.c).
  * - ibv_create_ah over Ethernet: the kernel, or the device's library, looks for the link address of the neighbour inside it

@@ -124,8 +124,8 @@ vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
 /* --- what a device needs otherwise ---------------------------------------------------------------- */
 
 /*
- * Leave out the segments of no octets; if no other is left, there is one such. `packed` has room for VIB_SGES_MOST, and is
- * used only if something changes.
+ * Remove the segments of length 0; if no other is left, keep one of them. `packed` has room for
+ * VIB_SGES_MOST segments, and is used only if something changes.
  */
 static void
 segments_pack(struct ibv_send_wr *wr, struct ibv_sge *packed)

@@ -77,9 +77,10 @@ void vib_chain_late(void *cq);
 void vib_request_fit(const struct ri_uqp *qp, struct ibv_send_wr *wr,
 		     struct ibv_sge packed[VIB_SGES_MOST]);
 /*
- * Have the device copy the payload of a Send or Write while it is posted, if there is one segment, it is short enough, and
- * it lies in a region of the queue pair's domain: a bad segment must fail as without this, and the library that copies
- * checks nothing. The use of the region, to be ended after the call of the device; NULL: it is not copied.
+ * Let the device copy the payload of a Send or Write while it is posted, if the payload is one
+ * segment, short enough, and in a region of the queue pair's domain. The library that copies checks
+ * nothing, and an invalid segment must fail as it does without copying. Returns the use of the
+ * region, which the caller ends after the post; NULL: not copied.
  */
 struct vib_key *vib_inline_begin(const struct ri_uqp *qp, struct ibv_send_wr *wr);
 

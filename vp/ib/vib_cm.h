@@ -155,8 +155,9 @@ enum ri_service_status vib_service_status_of_event(enum rdma_cm_event_type type,
 bool vib_sockaddr(struct sockaddr_storage *sa, const struct ri_addr *addr, uint16_t port);
 void vib_addr_of_sockaddr(struct ri_addr *addr, const struct sockaddr *sa);
 /*
- * The source address for a peer at a spigot: *@p local, if it is one of the spigot; with RI_ADDR_NONE the one that the
- * routing of the system chooses, if it is one of the spigot, else the first of the peer's family. False: there is none.
+ * Choose the source address for a peer at a spigot: *@p local, if it belongs to the spigot. If it
+ * is RI_ADDR_NONE, the address that the system's routing chooses, if that belongs to the spigot;
+ * else the first address of the peer's family. False: the spigot has no such address.
  */
 bool vib_source_addr(struct ri_rnic *rnic, uint32_t port, const struct ri_addr *peer,
 		     struct ri_addr *local);
@@ -170,8 +171,9 @@ void vib_event_pdata(struct ri_cm_event *event, const void *data, size_t len);
 /* --- vib_cm_reach.c ---------------------------------------------------------------------------- */
 
 /*
- * Describe the peer for a queue pair of the application [RI 10.54], from what the kernel knows at a request or a reply. All 0 if the
- * adapter has no connections for a number, or the kernel does not tell.
+ * Describe the peer for a queue pair of the application [RI 10.54], as far as the kernel knows it
+ * at a request or a reply. All 0 if the adapter does not support connections for a number, or the
+ * kernel does not know.
  */
 void vib_conn_reach(const struct vib_conn *conn, struct ri_peer *reach);
 
@@ -186,8 +188,9 @@ void vib_conn_cut(struct vib_conn *conn);
 /* Destroy it, or, while a call of librdmacm uses it, have that call's end destroy it. It has no queue pair and no user. */
 void vib_conn_free(struct vib_conn *conn);
 /*
- * Change the phase. False: the step means nothing in this phase. @p qp: its queue pair as it is then; it stays while the
- * caller is the service thread or a verb of that queue pair.
+ * Change the phase. False: the step has no meaning in this phase. @p qp: the queue pair of the
+ * connection; it cannot be destroyed while the caller is the service thread or a verb of that queue
+ * pair.
  */
 bool vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action,
 		   struct vib_qp **qp);
@@ -266,8 +269,9 @@ enum ri_status vib_connect(struct ri_qp *qp, const struct ri_cm_params *params);
 enum ri_status vib_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len);
 enum ri_status vib_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len);
 /*
- * rdma_connect has failed with this errno. If another port may help [RI 12.3.19], make the attempt again with a new id. False: it
- * has failed. On the service thread, while the connection is busy; its call is over.
+ * rdma_connect failed with this errno. If another port may help [RI 12.3.19], repeat the attempt
+ * with a new id. False: the attempt has failed. On the service thread, while the connection is busy
+ * and its call has returned.
  */
 bool vib_conn_again(struct vib_conn *conn, struct vib_qp *qp, int error);
 /* Are these parameters within the profile? @p room: octets of private data that fit. */

@@ -58,8 +58,8 @@ reply_send(struct vib_conn *conn, struct vib_qp *qp)
 		error = errno;
 	if (error == 0) {
 		/*
-		 * The deadline begins to count when the call is over, since it destroys the id that the call uses. If the attempt has
-		 * ended meanwhile, the timer serves another purpose.
+		 * The deadline timer starts only when the call has returned, because at the deadline the id that
+		 * the call uses is destroyed. If the attempt has ended meanwhile, the timer has another purpose.
 		 */
 		const struct ri_host *host = conn->cm->rnic->host;
 

@@ -190,8 +190,8 @@ channel_ready(void *arg, uint32_t events)
 }
 
 /*
- * Does librdmacm refuse the kernel's interface [RI 12.4.5]? It has the same errno as the kernel for a user who may not open the
- * file. The log says which version it is.
+ * Does librdmacm refuse the version of the kernel's interface [RI 12.4.5]? It then returns the same
+ * errno as for a user who may not open the device file. The log names the version.
  */
 static bool
 is_refused(const struct ri_rnic *rnic, int error)

@@ -6,9 +6,10 @@
  * others may listen on the same port at another one, so it listens on each address that the spigot has, all with one port.
  * With datagrams it does so in both port spaces, since a query for a datagram service comes to the same listener.
  *
- * Each address and port space has an rdma_cm_id, an ear. It follows the spigot [IT 9.4.8]: when an address comes or goes,
- * the service thread opens or closes ears (vib_cm_follow.c). Before that, and when the listener is destroyed, they belong to
- * the verb. A request that has come has an id of its own, and counts in the one backlog of the listener, so it outlives its ear.
+ * Each address and port space has an rdma_cm_id, an ear. It follows the spigot [IT 9.4.8]: when an
+ * address comes or goes, the service thread opens or closes ears (vib_cm_follow.c). Before that,
+ * and when the listener is destroyed, they belong to the verb. A request that has arrived has an id
+ * of its own, and counts in the backlog of the listener, so it does not end with its ear.
  */
 #include <errno.h>
 #include <netinet/in.h>

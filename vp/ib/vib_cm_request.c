@@ -4,10 +4,11 @@
 /*
  * Requests that are not answered, for connections and for datagram services.
  *
- * A request is named by a number, not by its address, and a number names no adapter. So the requests of all adapters of
- * the process are in one list, with a lock of its own. A verb that answers takes the request out of it; then no other
- * thread finds it. Linux does not tell when a peer gives an unanswered request up: there is no RI_CM_REQUEST_GONE, and the
- * answer fails instead.
+ * A request is identified by a number, which does not say to which adapter it belongs. So the
+ * requests of all adapters of the process are in one list, with a lock of its own. A verb that
+ * answers takes the request out of it; then no other thread finds it. Linux does not report that a
+ * peer has withdrawn an unanswered request: no RI_CM_REQUEST_GONE is raised, and the answer fails
+ * instead.
  */
 #include <stdlib.h>
 

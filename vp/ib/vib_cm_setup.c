@@ -2,14 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the steps of a connection do: calls of librdmacm, moves of the queue pair, and its events.
+ * Executes the steps of a connection: calls of librdmacm, moves of the queue pair, and its events.
  *
  *     InfiniBand, active:   resolve address, resolve route, INIT, REQ; REP: RTR, RTS, RTU, established
  *     InfiniBand, passive:  INIT, RTR, RTS, REP (vib_cm_accept.c); RTU: established
  *     iWARP:                the kernel makes the moves, and there is no third message
  *
- * A three-way set-up stops at the REP until the application confirms. All of this runs on the service thread, but
- * VIB_DO_DROP, VIB_DO_REFUSE, VIB_DO_LEAVE and VIB_DO_ABORT, which verbs cause.
+ * A three-way set-up stops at the REP until the application confirms. All of this runs on the
+ * service thread, except VIB_DO_DROP, VIB_DO_REFUSE, VIB_DO_LEAVE and VIB_DO_ABORT, which are parts
+ * of verbs.
  */
 #include <errno.h>
 #include <string.h>
@@ -138,8 +139,8 @@ vib_conn_time_wait_over(struct vib_conn *conn)
 }
 
 /*
- * What the peer says in its reply. librdmacm names the depths as this side would use them, so the peer's IRD is what this side
- * may initiate.
+ * Copy the parameters of the peer's reply. librdmacm gives the depths as this side would use them,
+ * so the peer's IRD is the number of Reads that this side may initiate.
  */
 static void
 note_reply(const struct vib_conn *conn, struct ri_cm_event *heard,
@@ -159,9 +160,9 @@ note_reply(const struct vib_conn *conn, struct ri_cm_event *heard,
 /* --- the attempt fails ---------------------------------------------------------------------------- */
 
 /*
- * End the peer's half as well, where that needs no waiting. While a REQ or REP is repeated the id is destroyed, which
- * sends a REJ: a call of rdma_reject would leave that message under way, and a later rdma_destroy_id would wait a minute
- * for it.
+ * Notify the peer of the end, if that does not block. While a REQ or REP is being repeated, the id
+ * is destroyed, which sends a REJ: rdma_reject would leave that message outstanding, and a later
+ * rdma_destroy_id would wait a minute for it.
  */
 static void
 tell_peer(struct vib_conn *conn)
@@ -288,8 +289,8 @@ do_leave(struct vib_conn *conn, struct vib_qp *qp)
 }
 
 /*
- * The connection is established. A verb may have ended it in the meantime, when the kernel could not notify the peer yet and the timer
- * was that of the attempt.
+ * The connection is established. A verb may have ended it in the meantime, when the kernel could
+ * not yet notify the peer; then the timer is still the attempt's.
  */
 static void
 conn_up(struct vib_conn *conn, struct vib_qp *qp, struct ri_cm_event *up)
@@ -355,8 +356,9 @@ do_establish(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_even
 }
 
 /*
- * The peer, or the stream, has ended the connection. A DREQ has to be answered, and says that the end is orderly, unless
- * the device of this side has refused something before: then the peer's DREQ only follows from that refusal.
+ * The peer, or the stream, has ended the connection. A DREQ must be answered, and is an orderly
+ * end, unless the device of this side has refused something before: then the peer's DREQ is only a
+ * consequence of that refusal.
  */
 static void
 do_hang_up(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_event *event)

@@ -13,8 +13,9 @@
 #include "vib_profile.h"
 
 /*
- * Of a device that completes out of order, successes that the access layer did not ask for take entries, too. They leave
- * the device's queue whenever it is looked at; this much may gather in between.
+ * On a device that completes out of order, successes of which the access layer wants no completion
+ * take entries of the device's queue, too. They are removed whenever the queue is polled; up to
+ * this many may accumulate in between.
  */
 #define REORDER_ROOM 1024
 

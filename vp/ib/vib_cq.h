@@ -33,16 +33,18 @@ void vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying);
  */
 bool vib_cq_flush_one(struct ri_uqp *qp, bool send);
 /*
- * The newest request of a queue pair has succeeded without the device, and all before it likewise. The caller owns the lock of
- * the send CQ, and calls vib_cq_tell later if the CQ is armed.
+ * The newest request of a queue pair, which does not need the device, has succeeded, and all
+ * requests before it are completed. The caller owns the lock of the send CQ, and calls vib_cq_tell
+ * later if the CQ is armed.
  */
 void vib_cq_void(struct ri_uqp *qp);
 /* Raise the event that is due, if the queue is armed and its condition holds; else listen on. No lock is owned. */
 void vib_cq_tell(struct ri_cq *cq);
 
 /*
- * Arm the device's CQ for the next failed completion, unless it is armed anyway: so the end of a connection is noticed even
- * if the consumer does not poll. The handler of the event calls this again.
+ * Arm the device's CQ for the next failed completion, unless it is armed for another reason, so
+ * that the end of a connection is noticed even if the consumer does not poll. The handler of the
+ * event calls this again.
  */
 void vib_cq_watch(struct ri_ucq *cq);
 

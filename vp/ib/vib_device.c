@@ -104,8 +104,9 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 /* --- open and close ------------------------------------------------------------------------ */
 
 /*
- * A driver that sends over a socket of the kernel may signal SIGPIPE to the thread that posts. A program that has not said
- * what it wants then would die of it [RI 12.3.17].
+ * A driver that sends over a socket of the kernel may raise SIGPIPE in the thread that posts. This
+ * ignores the signal, unless the program has installed a disposition, because the default action
+ * would kill the program [RI 12.3.17].
  */
 static void
 ignore_sigpipe(void)
@@ -235,8 +236,9 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	vib_list_init(&rnic->contexts);
 	vib_keys_init(&rnic->keys);
 	/*
-	 * Memory that a device has pinned must stay with this process when it forks. libibverbs must be told before the first
-	 * registration; newer kernels see to it by themselves.
+	 * Memory that a device has pinned must stay with this process when it forks. On older kernels
+	 * libibverbs must be prepared for that before the first registration; newer kernels do it
+	 * themselves.
 	 */
 	if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
 		(void)ibv_fork_init();
@@ -275,8 +277,9 @@ device_close(struct ri_rnic *rnic)
 	rnic_free(rnic);
 	if (gone) {
 		/*
-		 * The kernel waits until this process has closed the device that it takes away, and librdmacm has it open, too. It closes its
-		 * own when it finds at its next look that the device is gone. This call looks; it also opens all other devices.
+		 * When a device is removed, the kernel waits until this process has closed it. librdmacm has it
+		 * open, too, and closes it only when it next looks for devices and finds it gone. This call makes
+		 * it look; as a side effect it opens all other devices.
 		 */
 		struct ibv_context **list = rdma_get_devices(NULL);
 

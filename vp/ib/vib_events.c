@@ -54,9 +54,10 @@ vib_device_failed(struct ri_rnic *rnic)
 }
 
 /*
- * A read of a descriptor has failed. The kernel takes a device away below a program that has it open; from then on each
- * descriptor of the device has an error, which does not go [RI 12.1.11]. Whatever the error is, without events the device is of
- * no use, and a descriptor that stays readable would keep the service thread busy: it is watched no more.
+ * A read of a descriptor has failed. The kernel can remove a device that a program has open; from
+ * then on each descriptor of the device has a permanent error [RI 12.1.11]. Whatever the error is,
+ * the device is useless without events, and a descriptor that stays readable would keep the service
+ * thread busy; so it is not watched any more.
  */
 static void
 descriptor_check(struct ri_rnic *rnic, struct ri_watch *watch)

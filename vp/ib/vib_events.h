@@ -17,8 +17,9 @@ void vib_events_catch_up(struct ri_rnic *rnic);
 void vib_events_stop(struct ri_rnic *rnic);
 
 /*
- * Have the host watch the kernel's announcements of its devices, which every program can read. Without that an idle adapter may not know of the end.
- * RI_ERR_NO_DEVICE: it has gone already.
+ * Let the host watch the kernel's announcements of device changes, which every program may read.
+ * Without them an idle adapter might not notice the removal of its device. RI_ERR_NO_DEVICE: the
+ * device has already been removed.
  */
 enum ri_status vib_removal_start(struct ri_rnic *rnic) RI_MUST_CHECK;
 void vib_removal_stop(struct ri_rnic *rnic);

@@ -4,9 +4,9 @@
 /*
  * The list of devices [RI 12.4]. Control path.
  *
- * Two modules of the kernel matter: ib_core owns the devices (VIB_FOLDER), and ib_uverbs offers them to programs. libibverbs
- * checks the version of the interface of ib_uverbs. When it cannot use the devices it returns ENOSYS for every reason, so this
- * file finds the reason.
+ * Two modules of the kernel matter: ib_core owns the devices (VIB_FOLDER), and ib_uverbs offers
+ * them to programs. libibverbs checks the version of the interface of ib_uverbs. When it cannot use
+ * the devices it returns ENOSYS, whatever the reason is; so this file finds the reason.
  */
 #include "vib_list.h"
 
@@ -182,8 +182,9 @@ say_listed(const struct ri_host *host, struct ibv_device *const *list, int count
 /* --- the list --------------------------------------------------------------------------------------- */
 
 /*
- * In a program that runs behind the door (doors/verbs), the functions of libibverbs are those of the door: it would list adapters of
- * ours, of which this provider may not make adapters again.
+ * Does the program run behind the door (doors/verbs)? Then the functions of libibverbs are the
+ * door's and would list our own adapters as devices, from which this provider must not make
+ * adapters again.
  */
 static bool
 is_behind_door(void)
@@ -192,8 +193,9 @@ is_behind_door(void)
 }
 
 /*
- * libibverbs is asked when it can answer. It looks for its drivers only once, and a process that is short of descriptors at that
- * time would never see a device. And whether it looks again after the kernel had no interface for programs is up to its version.
+ * List devices only when libibverbs can answer. It looks for its drivers only once, so a process
+ * that has no free descriptors at that time would never see a device. And some versions do not look
+ * again after the kernel had no interface for programs.
  */
 enum ri_status
 vib_devices_list(const struct ri_host *host, struct ibv_device ***list, int *count)

@@ -79,8 +79,8 @@ vib_create_failure(const struct ri_rnic *rnic, const char *what, int error)
 			"(RLIMIT_MEMLOCK, \"ulimit -l\")",
 			what, (unsigned long long)limit.rlim_cur);
 	/*
-	 * EPERM is for a process without any right to lock memory. EINVAL is what some drivers, rxe among them, say when as
-	 * many objects exist as the device can have.
+	 * EPERM is returned to a process without the right to lock memory. Some drivers, among them rxe,
+	 * return EINVAL when the device's number of objects is exhausted.
 	 */
 	if ((error == EPERM || error == EINVAL) && !atomic_load(&rnic->failed))
 		return RI_ERR_RESOURCES;
@@ -196,8 +196,9 @@ range_is_mapped(uint64_t addr, uint64_t length)
 }
 
 /*
- * Pin the range under a new STag. The right to bind windows has the kernel pin for writing, even if nothing else asks for it:
- * memory that may only be read is registered without it, so that binds over it fail.
+ * Pin the range under a new STag. The right to bind windows makes the kernel pin the memory for
+ * writing, even if no other right needs that. So memory that may only be read is registered without
+ * that right, and binds to it fail.
  */
 static enum ri_status
 range_pin(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr *mr)
@@ -253,8 +254,9 @@ region_create(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_d
 }
 
 /*
- * Enter it into the table for posts. False: no memory. A dmabuf, or a region with I/O addresses, is of another kind than the
- * regions that vib_inline_begin looks for, since the library copies from the address that the request names.
+ * Enter the region into the table for posts. False: no memory. A dmabuf, or a region with I/O
+ * addresses, gets another kind than the regions that vib_inline_begin searches, because the library
+ * would copy from the address in the request.
  */
 static bool
 region_enter(struct ri_mr *mr)

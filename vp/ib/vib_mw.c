@@ -6,10 +6,10 @@
  * the access layer does. Type 1 is the wide window: there the device's library chooses the STag while it posts the bind
  * (mw_wide_stag_returned).
  *
- * A device does not tell whether a window is bound. A bind that was posted counts until it fails, or until a local
- * invalidation or the Send of a peer has completed; that is what a query says, and what keeps a region or queue pair from
- * being destroyed. A wide window that is bound again stays as it was if that bind fails, so what it was under its last STags
- * is remembered.
+ * A device does not report whether a window is bound. A posted bind counts as valid until it fails,
+ * or until a local invalidation or the Send of a peer has completed. Queries report that, and a
+ * region or queue pair with such a window cannot be destroyed. A wide window that is bound again
+ * stays as it was if that bind fails, so what it was under its last STags is remembered.
  */
 #include "vib_mw.h"
 
@@ -60,8 +60,9 @@ library_of(const void *pointer)
 }
 
 /*
- * A driver that cannot bind leaves bind_mw at libibverbs' own function, and some such drivers allocate windows nevertheless. So
- * the libraries of two functions are compared, and no window is bound.
+ * Does the driver support wide windows? A driver without support leaves bind_mw at libibverbs' own
+ * function, yet some such drivers allocate windows. So this compares in which libraries two
+ * functions lie, and binds no window.
  */
 bool
 vib_mw_wide_works(struct ibv_context *verbs)
@@ -265,8 +266,9 @@ vib_mw_lost(struct vib_keys *keys, uint32_t stag, uint8_t key)
 	mw = (struct ri_mw *)row->object;
 	vsw_lock(&mw->lock);
 	/*
-	 * Binds behind the first one that failed are flushed, and their earlier keys were never valid. A wide window may have
-	 * been bound through several queue pairs, whose failures come in any order: the earliest counts.
+	 * Binds after the first one that failed are flushed, so the keys that they chose were never valid.
+	 * A wide window may have been bound through several queue pairs, whose failures are reported in
+	 * any order: the earliest key counts.
 	 */
 	if (!mw->lost || (mw->wide != NULL && (int8_t)(key - (uint8_t)mw->mw->rkey) < 0))
 		mw->mw->rkey = (mw->mw->rkey & ~0xffu) | key;

@@ -38,8 +38,9 @@ condition_holds(const struct ri_ucq *cq, uint32_t how, uint32_t count)
 }
 
 /*
- * Arm the device's CQ for its next completion. The caller owned the lock when it set `listening`, and owns it no more: the
- * call may be a system call. The caller stages again afterwards, to find what came before it.
+ * Arm the device's CQ for its next completion. The caller owned the lock when it set `listening`,
+ * and has released it, because this may be a system call. Afterwards the caller stages again, to
+ * find completions that came before the arming.
  */
 static void
 listen_device(struct ri_ucq *cq)

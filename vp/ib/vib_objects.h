@@ -25,8 +25,9 @@ enum ri_status vib_alive(const struct ri_rnic *rnic) RI_MUST_CHECK;
 /* What a call of libibverbs failed with: the adapter's failure counts first. */
 enum ri_status vib_failure(const struct ri_rnic *rnic, int error) RI_MUST_CHECK;
 /*
- * Likewise, of one that creates an object or makes it larger, and whose arguments were checked before. If it pins memory,
- * @p what names that for the log, which tells the limit of locked memory if that may be the cause; else NULL.
+ * The status for an errno of a call that creates or enlarges an object, with arguments that were
+ * checked before. If the call pins memory, @p what names the memory in the log, which mentions the
+ * limit of locked memory if that may be the cause; otherwise it is NULL.
  */
 enum ri_status vib_create_failure(const struct ri_rnic *rnic, const char *what,
 				  int error) RI_MUST_CHECK;

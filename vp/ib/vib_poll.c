@@ -120,8 +120,9 @@ fault_note(struct ri_ucq *cq, struct ri_uqp *qp, const struct vib_fault *fault)
 }
 
 /*
- * A request or receive that failed: the device has moved its queue pair to its error state, and not every driver says so by
- * an event of its own. So it is the end of the connection, which vib_cq_unlock has the service thread begin.
+ * A request or receive has failed. The device has moved its queue pair to the error state, and not
+ * every driver raises an event for that. So this ends the connection; vib_cq_unlock lets the
+ * service thread do that.
  */
 static __attribute__((noinline, cold)) void
 failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, struct ri_uqp *qp)
@@ -178,8 +179,9 @@ is_of_dying(const struct ibv_wc *in, const struct ri_uqp *qp)
 }
 
 /*
- * Has the request or receive been completed already? The device flushes it after this side has flushed it, since the drain of its
- * queue pair had taken too long. A slot that is in use again then is of a queue pair that still flushes, too.
+ * Was the request or receive completed already? This side flushes requests itself if draining the
+ * queue pair takes too long, and the device may flush them later. If the slot is in use again by
+ * then, its queue pair is still flushing, too.
  */
 static __attribute__((noinline, cold)) bool
 is_late(const struct ibv_wc *in, const struct vib_slot *slot)

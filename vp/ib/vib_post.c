@@ -147,8 +147,8 @@ tail_set(struct ri_uqp *qp, uint32_t tail)
 }
 
 /*
- * Free the slots of requests that succeeded and that the provider signalled for its own use: no consumer polls for them. If
- * there are none, all slots wait for a poll [IT 7.4].
+ * Free the slots of successful requests that were signalled only for the provider: no consumer
+ * polls for their completions. If there are none, all slots stay in use until a poll [IT 7.4].
  */
 static void
 reclaim_slots(struct ri_uqp *qp)
@@ -242,8 +242,8 @@ shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, str
 		slot->odd |= VIB_SLOT_OPCODE;
 		slot->u.window = wr->inv_stag;
 		/*
-		 * An invalidation. False: the window may not be invalidated through this queue pair, or it is not bound and the device would
-		 * not survive that.
+		 * An invalidation. False: the window may not be invalidated through this queue pair; or it is not
+		 * bound, and the device would crash.
 		 */
 		enum vib_invalidation what = vib_mw_invalidation(qp, wr->inv_stag);
 
@@ -299,9 +299,9 @@ request_check(const struct ri_uqp *qp, const struct ri_wr *wr)
 /* --- the long way ---------------------------------------------------------------------------------- */
 
 /*
- * The request names a window, region or address handle that is not there, or a window that may not be bound so. It fails when
- * its turn comes, like one that the device judges: it goes behind those that are kept and never leaves, and the queue pair
- * ends.
+ * The request names a window, region or address handle that does not exist, or an invalid bind. It
+ * must fail when its turn comes, like one that the device refuses. So it is queued after the
+ * requests that are kept, never reaches the device, and ends the queue pair.
  */
 static enum ri_status
 post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made, uint32_t tail)
@@ -391,8 +391,9 @@ post_kept(struct ri_uqp *qp, const struct vib_wr *made, uint32_t tail, bool wait
 }
 
 /*
- * An invalidation of a window that is not bound has nothing to do [RI 5.2.2]. If all requests before it are completed it
- * succeeds here, whatever the device makes of it. False: it is none, or something is before it.
+ * An invalidation of a window that is not bound has no effect [RI 5.2.2]. If all requests before it
+ * are completed, it succeeds here, without the device. False: it is not such an invalidation, or
+ * requests are before it.
  */
 static bool
 post_void(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, uint32_t tail)
@@ -521,8 +522,8 @@ post_undo(struct ri_uqp *qp, int error)
 }
 
 /*
- * To the device at once, a payload that may be copied or of several segments. vib_post_sq has found that there is room and
- * that nothing is kept, and has counted the post.
+ * Post at once a request with several segments or with a payload that may be copied. vib_post_sq
+ * has found that there is room and that nothing is kept, and has counted the post.
  */
 static __attribute__((noinline)) enum ri_status
 post_usual(struct ri_uqp *qp, const struct ri_wr *wr)
@@ -560,8 +561,9 @@ post_usual(struct ri_uqp *qp, const struct ri_wr *wr)
 }
 
 /*
- * Short posts have used up what the last look found, or something odd was posted. Look again: for free slots, up to the
- * end of the array. The chain is looked at before the gate: a failure of a chain closes the gate before the chain is empty.
+ * Short posts have used up the slots that the last check found free, or an unusual request was
+ * posted. Check again for free slots, up to the end of the array. The chain is checked before the
+ * gate, because a failure of a chain closes the gate before the chain is empty.
  */
 static __attribute__((noinline)) enum ri_status
 post_look(struct ri_uqp *qp, const struct ri_wr *wr)

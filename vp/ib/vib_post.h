@@ -28,9 +28,11 @@ vib_post_refused(int error)
 /* Complete what was just posted as flushed, if all before it is completed; else the drain does. The thread that posts. */
 void vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send);
 /*
- * The device has refused, with what its library returned, what was just posted. A post is entered into its ring before the device has it, for
- * its completion may be polled at once; so it is taken back. But if an end has begun meanwhile it belongs to that, and is or was
- * flushed: RI_SUCCESS. Likewise if the device refuses it because the connection has ended (vib_qp_lost). The thread that posts.
+ * The device has refused the request or receive that was just posted; `returned` is the result of
+ * its library. A post is entered into its ring before the device gets it, because its completion
+ * may be polled at once; so it is removed again. But if the end of the connection has begun
+ * meanwhile, the end flushes it: RI_SUCCESS. The same applies if the device refuses it because the
+ * connection has ended (vib_qp_lost). Called by the thread that posts.
  */
 enum ri_status vib_post_undo(struct ri_uqp *qp, bool send, int returned);
 

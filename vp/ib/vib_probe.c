@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Properties that no attribute of a device has: whether a completion queue can be resized, how many bytes of inline data a request can
- * have, and whether there are unreliable connections. Objects are made to find that out when the adapter is opened, and
- * destroyed at once.
+ * Properties that no attribute of a device has: whether a completion queue can be resized, how many
+ * bytes of inline data a request can have, and whether there are unreliable connections. To find
+ * these out, objects are created when the adapter is opened, and destroyed at once.
  */
 #include "vib_probe.h"
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The semantic profile of a device [RI 10]: from the attributes that it reports, from its transport, and from a table of
- * what drivers do otherwise. An attribute that is not set here is not claimed.
+ * The semantic profile of a device [RI 10]: from the attributes that it reports, from its
+ * transport, and from a table of deviations of drivers. An attribute that is not set here is not
+ * claimed.
  */
 #include "vib_profile.h"
 
@@ -29,8 +30,8 @@ static const struct vib_quirk quirks[] = {
 	 .raises_sigpipe = true,
 	 .no_read_fence = true},
 	/*
-	 * Linux's rxe gives the kernel's bit for an invalidation to programs, which have another one. And it takes a
-	 * failed completion for one that is not solicited. The rest: [RI 12.2].
+	 * The library of Linux's rxe passes the kernel's bit for an invalidation to programs, which expect
+	 * another bit. It also treats a failed completion as not solicited. For the rest see [RI 12.2].
 	 */
 	{.vendor_id = 0xffffff,
 	 .driver = "rxe",

@@ -141,8 +141,9 @@ verbs_attr(struct vib_qp *qp)
 }
 
 /*
- * Create the device's queue pair with the inline room that was asked for, or, if copied payload can use more, with as much of that
- * as the device has: no attribute reports it, so this tries. *@p inline_bytes: room for copied payload. NULL: errno says why.
+ * Create the device's queue pair with the requested inline room, or, if copied payload can use
+ * more, with the largest room that the device accepts. No attribute reports the maximum, so this
+ * tries. *@p inline_bytes: the room for copied payload. NULL: errno gives the reason.
  */
 static struct ibv_qp *
 verbs_create(struct vib_qp *qp, uint32_t *inline_bytes)

@@ -26,9 +26,10 @@ enum ri_status vib_qp_end_reset(struct vib_qp *qp, bool anew) RI_MUST_CHECK;
  */
 uint32_t vib_qp_state(const struct vib_qp *qp);
 /*
- * The device has refused a post with this errno. Has its connection ended? Then no post reaches the device any more, and the end
- * flushes what the rings have. An event reports that end soon; if none comes within a second, it begins as a broken one. The
- * thread that posts, or the one that runs the chain.
+ * The device has refused a post with this errno. Has its connection ended? If so, no further post
+ * reaches the device, and the end flushes the rings. An event usually reports the end soon; if none
+ * comes within a second, the connection ends as broken. Called by the thread that posts, or the one
+ * that sends the chain.
  */
 bool vib_qp_lost(struct ri_uqp *qp, int error);
 /* IBV_EVENT_QP_LAST_WQE_REACHED: it takes no more receives from its SRQ. */

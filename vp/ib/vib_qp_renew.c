@@ -68,8 +68,8 @@ vib_qp_heal(struct vib_qp *qp)
 }
 
 /*
- * One queue pair, at an event of the port; once, also if it fails. Returns the one of the device that it had, which is the
- * caller's to destroy; NULL: none.
+ * Handle an event of the port for one queue pair; this is done once, even if it fails. Returns the
+ * device's former queue pair, which the caller must destroy; NULL if it was not replaced.
  */
 static struct ibv_qp *
 qp_follow(struct vib_qp *qp, bool up)

@@ -47,8 +47,9 @@ vib_post_undo(struct ri_uqp *qp, bool send, int returned)
 
 	if (vib_qp_lost(qp, error)) {
 		/*
-		 * The drain completes what was just posted, even if nothing is posted before it: a device may have queued what it
-		 * refuses, and flush it at its end [RI 12.3.3].
+		 * The drain completes the receive that was just posted, even if nothing was posted before it,
+		 * because the device may have queued the receive that it refused, and may flush it at the end [RI
+		 * 12.3.3].
 		 */
 		uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
@@ -101,8 +102,8 @@ recv_empty(struct ibv_recv_wr *out)
 }
 
 /*
- * Where the route header of a datagram goes, for the poll that reads it: 0 unless all of it goes into memory of this process,
- * which a dmabuf is not.
+ * The address to which the route header of a datagram will be written, for the poll that reads it;
+ * 0 unless all of it lies in memory of this process, which a dmabuf is not.
  */
 static __attribute__((noinline)) uint64_t
 header_place(const struct ri_uqp *qp, const struct ri_recv_wr *wr)

@@ -41,8 +41,9 @@ on_low(void *arg)
 }
 
 /*
- * Arm the limit, or switch it off. With fewer receives left the event is due at once [RI 6.4]. Devices look at the number
- * only when a message takes a receive, so then the device is not armed, and the event is raised here.
+ * Arm the limit, or switch it off. If fewer receives are left, the event is due at once [RI 6.4].
+ * Devices check the number only when a message takes a receive; so in that case the event is raised
+ * here, and the device is not armed.
  */
 static enum ri_status
 limit_set(struct ri_srq *srq, uint32_t limit)

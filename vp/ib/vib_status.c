@@ -83,8 +83,10 @@ vib_status_of_wc(enum ibv_wc_status status)
 }
 
 /*
- * Linux's rxe: a key that names no region of the domain, at a requester, and any fault of the segments of a receive, also that
- * they are too short, is an operation error; an STag that the peer cannot invalidate is an invalid request of it.
+ * The status of a failure on Linux's rxe, which reports several failures as "operation error": at a
+ * requester a key that names no region of the domain; at a receive any fault of its segments, even
+ * if they are too short. An STag that the peer cannot invalidate is reported as the peer's invalid
+ * request.
  */
 enum ri_wc_status
 vib_status_of_vague_wc(enum ibv_wc_status status, uint8_t opcode)

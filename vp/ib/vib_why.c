@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Why a connection has ended, in one line of the log with queue pair and peer, as the other providers have it. A device reports
- * less than they know: the status of a completion and a number of its vendor, an event, or a status of the connection
- * manager. The level is information: an end is nothing that lasts.
+ * Why a connection has ended, as one line of the log with queue pair and peer, in the form of the
+ * other providers. A device reports less than software providers know: the status of a completion
+ * with a vendor's number, an event, or a status of the connection manager. The level is info,
+ * because an end is not a lasting problem.
  */
 #include "vib_why.h"
 

@@ -46,9 +46,10 @@ mpa_crc(const void *src, size_t len, uint32_t crc)
 /**
  * @brief Copy @p len octets from @p src to @p dst, which do not overlap, and give the CRC of the copy.
  *
- * Every octet of @p src is loaded once, that load is both stored and covered, and nothing is read from @p dst. So the result
- * is that of the octets stored, even if somebody writes meanwhile: to @p src, as an application may do in a region
- * that its peer reads, or to @p dst, as one may do that polls the place where a message arrives.
+ * Every octet of @p src is loaded once, that load is both stored and covered, and nothing is read
+ * from @p dst. So the result is the CRC of the octets stored, even if another thread writes
+ * meanwhile: to @p src, as an application may do in a region that its peer reads, or to @p dst, as
+ * one may do that polls the place where a message arrives.
  *
  * @param[out] dst  @p len octets
  * @param[in] src   @p len octets, no alignment needed

@@ -17,10 +17,11 @@
 #define MPA_CRC_SSE42 __attribute__((target("sse4.2,pclmul"), MPA_CRC_GUARDED))
 
 /**
- * @brief Forbid the compiler to load a value a second time: from here on it is what the register holds.
+ * @brief Prevent the compiler from loading a value a second time: from here on only the register is
+ * used.
  *
- * A fused copy stores a value and covers it; were it loaded once for each, a store of the application in
- * between would break the CRC.
+ * A fused copy stores a value and adds it to the CRC. If it were loaded once for each, a store of
+ * the application in between would make the CRC wrong.
  */
 #define MPA_CRC_HOLD(value, constraint) __asm__("" : constraint(value))
 

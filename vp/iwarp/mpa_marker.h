@@ -104,8 +104,7 @@ uint32_t mpa_unmark(struct mpa_unmark *u, uint8_t *octets, uint32_t len);
 /**
  * @brief Whether a marker has begun in front of an FPDU, and no octet of that FPDU has come.
  *
- * The plain octets end between two FPDUs then, but the stream does not. An FPDU ends with its CRC, so none ends right
- * behind a marker.
+ * Then the plain octets end between two FPDUs, but the stream ends inside a marker.
  */
 static inline bool
 mpa_unmark_begun(const struct mpa_unmark *u)

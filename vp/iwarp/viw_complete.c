@@ -200,11 +200,13 @@ receive_push(struct viw_qp *qp, const struct vsw_cqe *cqe)
 }
 
 /*
- * The message that has come may be the answer to one that another thread is sending: the socket has that, but it is not completed yet.
- * No standard orders the two completions. On adapters the Send's comes first, since its acknowledgement does, and programs with one
- * completion queue rely on it (tgtd takes the end of an iSER login from it). So the service thread waits for the sender, which never
- * waits for it. A thread of the application that polls does not: it has posted before it polls, or it is one of several threads, and none of them
- * can rely on an order.
+ * The message that has arrived may be the answer to a Send that another thread is just sending: the
+ * socket has taken that Send, but it is not completed yet. No standard orders the two completions.
+ * On adapters the Send completes first, since its acknowledgement arrives first, and programs with
+ * one completion queue rely on it (tgtd recognises the end of an iSER login by it). So the service
+ * thread waits for the sending thread, which never waits for it. A polling thread of the
+ * application does not wait: either it has posted the Send itself, before the poll, or it is one of
+ * several threads, which cannot rely on an order.
  */
 static __attribute__((noinline)) void
 sends_first(const struct viw_qp *qp)

@@ -30,15 +30,16 @@ viw_stream_drop(struct viw_qp *qp)
 	host->timer_stop(host->self, &qp->stream.wake_timer);
 	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);
 	/*
-	 * siw in peer-to-peer mode must not see a reset before it has processed the ready-to-receive message, since that brings
-	 * down the connection manager of its kernel [WIRE 14.2]. Any octet from siw shows that it has processed the message.
+	 * siw in peer-to-peer mode must not see a reset before it has processed the ready-to-receive
+	 * message, because that crashes the connection manager of its kernel [WIRE 14.2]. Any octet from
+	 * siw shows that it has processed the message.
 	 */
 	bool harmful = qp->stream.initiator && qp->stream.peer_to_peer &&
 		       atomic_load(&qp->rx.samples) == 0 && !atomic_load(&qp->tx.broken);
 	if (atomic_load(&qp->stream.attached) && !orderly && harmful) {
 		/*
-		 * In place of a reset: the ready-to-receive message if it has not left, a Terminate, and a FIN. The kernel delivers
-		 * them; no thread waits for that.
+		 * Send, in place of a reset: the ready-to-receive message if it was not sent yet, a Terminate,
+		 * and a FIN. The kernel delivers them; no thread waits for that.
 		 */
 		const struct viw_tx *tx = &qp->tx;
 		struct ddp_segment empty = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);

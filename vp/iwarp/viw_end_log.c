@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * One line of the log for each connection that has ended: with which peer, and why, in words.
+ * One line of the log for each connection that has ended: its peer, and the cause in words.
  *
- * The level is information: an end is nothing that lasts. A Terminate is shown in words and as the octets of its
- * control field, since the words are wrong if a little-endian siw sent it without headers [WIRE 11.27].
+ * The level is info, because an end is not a lasting problem. A Terminate is shown in words and as
+ * the octets of its control field, since the words are wrong if a little-endian siw sent it without
+ * headers [WIRE 11.27].
  */
 #include "viw_qp.h"
 
@@ -23,8 +24,9 @@
 #define WORD_SIZE 96
 
 /*
- * Is it what a peer answers to a message of RFC 7306 that it does not know? siw copies no header then, and without one its order of the
- * control field cannot be seen (rdmap_terminate_read), so 0206 looks like 2006, which belongs into a start-up.
+ * Is this Terminate the answer of a peer that does not know messages of RFC 7306? siw then copies
+ * no header. Without a header its bit order of the control field cannot be recognised
+ * (rdmap_terminate_read), so 0206 looks like 2006, which occurs only in a start-up.
  */
 static const char *
 immediate_text(const struct viw_qp *qp, const struct viw_end *end)

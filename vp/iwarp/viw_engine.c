@@ -8,9 +8,10 @@
  * (vsw_leader); a thread that polls makes progress itself. With few streams a poll reads each socket without
  * asking the set, which saves a system call per message; with many it asks the set which ones are ready.
  *
- * No thread waits for another. A role that is taken is skipped: its owner is at work there, and the set
- * reports again what is left. Queue pairs are found by addresses that stay valid while the adapter is open
- * (viw_qp.h), so this path needs neither a list lock nor a reference count.
+ * No thread waits for another. A role that is taken is skipped: its owner is working on that
+ * socket, and the set reports the rest again. Queue pairs are found by addresses that stay valid
+ * while the adapter is open (viw_qp.h), so this path needs neither a list lock nor a reference
+ * count.
  *
  * Queue pairs with requests held back are on the stack `held_back`; polls, threads that go to sleep and the
  * service thread's tick release them.
@@ -101,8 +102,8 @@ socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
 }
 
 /*
- * A poll has found a message. A load and a store, no locked addition: a count that is lost between two threads
- * only makes the socket leave the set one message later.
+ * A poll has found a message: count it. This is a load and a store, not an atomic addition. If a
+ * count is lost between two threads, the socket only leaves the set one message later.
  */
 static void
 message_polled(struct viw_engine *engine, struct viw_qp *qp)
@@ -117,8 +118,8 @@ message_polled(struct viw_engine *engine, struct viw_qp *qp)
 }
 
 /*
- * Add the sockets that are out of the set again. Called with the lock. The stream of one that cannot be added is over:
- * what its peer sends would never be read.
+ * Add the sockets that were removed from the set to it again. Called with the lock. The stream of a
+ * socket that cannot be added is ended, because no thread would read what its peer sends.
  */
 static void
 sockets_rewatch(struct viw_engine *engine)
@@ -245,9 +246,10 @@ viw_engine_set_aside(struct viw_engine *engine, uint8_t *buf, uint32_t *at, uint
 /* --- requests held back -------------------------------------------------------------------- */
 
 /*
- * A thread that posts a batch and releases it itself needs no locked instruction for each request: while it is the holder, its
- * requests are ahead of its own release. If another thread releases them, that one orders the two with membarrier(2), and
- * from then on every request of this queue pair is held back in the way that is ordered by itself.
+ * Releasing requests that are held back. A thread that posts a batch and releases it itself needs
+ * no locked instruction for each request: as long as it alone does so, its requests precede its own
+ * release. If another thread releases them, that thread orders the two by membarrier(2), and from
+ * then on each request of this queue pair is held back with an atomic instruction that orders it.
  */
 
 /* A value that no other living thread has. */

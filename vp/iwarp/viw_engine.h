@@ -32,8 +32,9 @@ struct viw_engine {
 	atomic_bool
 		forked; /* this is a child of the process that started the engine: it does nothing here */
 	/*
-	 * The last data was sent by a thread on this processor. The peer shares it, so a spinning poll keeps the
-	 * peer from running for the rest of its time slice; a poll that finds nothing yields at once instead.
+	 * The last data was sent by a thread on this processor, so the peer runs on the same processor. A
+	 * poll that spins would keep the peer from running for the rest of its time slice; so a poll that
+	 * finds nothing yields at once.
 	 */
 	atomic_bool spin_futile;
 	atomic_uint streams; /* sockets in the set */
@@ -73,8 +74,9 @@ void viw_engine_blocked(struct viw_qp *qp);
 /* Give back a buffer, or what was set aside; NULL is allowed. */
 void viw_engine_give(struct viw_engine *engine, uint8_t *buf);
 /*
- * A queue pair keeps octets [*at, *at + len) of a buffer beyond this round. If the pool is low, they are
- * set aside, the buffer goes back and *at becomes 0. Returns where they are now.
+ * A queue pair keeps octets [*at, *at + len) of a buffer after this round. If the pool is low, they
+ * are copied to memory of their own, the buffer is returned to the pool, and *at becomes 0. Returns
+ * the memory that now has them.
  */
 uint8_t *viw_engine_set_aside(struct viw_engine *engine, uint8_t *buf, uint32_t *at, uint32_t len);
 /* Are streams so few that their queue pairs keep their buffers? */

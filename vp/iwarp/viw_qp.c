@@ -46,8 +46,9 @@ qp_alloc(struct viw_rnic *rnic)
 		rnic->num_qps++;
 		qp->count = &qp->unread;
 		/*
-		 * The next number of 24 bits that no other queue pair has. 0 and 1 are special on InfiniBand, and the last one names a
-		 * group, so programs that know those find none here either.
+		 * The next number of 24 bits that no other queue pair has. 0 and 1 have a special meaning on
+		 * InfiniBand, and the highest number is that of multicast; programs rely on that, so these
+		 * numbers are never used here.
 		 */
 		struct viw_qp **row;
 		uint32_t qpn;
@@ -263,8 +264,8 @@ qp_destroy(struct ri_qp *ri)
 /* --- query and modify ---------------------------------------------------------------------- */
 
 /*
- * Are all requests and receives posted so far complete, and is no thread at work? Behind a connection the socket has to be given up, too: a
- * queue pair that is quiescent can go back to IDLE.
+ * Are all posted requests and receives complete, and does no thread own a role? After a connection
+ * the socket must have been closed, too. Only a quiescent queue pair can return to IDLE.
  */
 static bool
 qp_is_quiescent(struct viw_qp *qp)

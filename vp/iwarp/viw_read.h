@@ -17,8 +17,9 @@ struct viw_qp;
 #define VIW_READ_MSN_AT 10
 
 /*
- * An inbound Read or atomic, as it came: a Terminate repeats it. It is decoded when it is answered, so that an idle
- * connection does not keep room for decoded ones. QN and MO are those of every request that passed the check.
+ * An inbound Read or atomic in its received form, because a Terminate copies it. It is decoded when
+ * it is answered, so that an idle connection does not keep room for decoded ones. QN and MO are
+ * those of every request that passed the check.
  */
 struct viw_inbound_read {
 	uint8_t begin[VIW_READ_QN_AT]; /* of the DDP header, up to the QN */

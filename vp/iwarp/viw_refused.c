@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Which request the peer's Terminate is about.
+ * Finds the request that the peer's Terminate refuses.
  *
  * A Terminate may have a copy of the header of the segment that the peer refused (RFC 5040 4.8). This compares
  * it with the requests that are not done: STag and TO of a Write; MSN of a Read or atomic, and for a Read the
@@ -10,8 +10,8 @@
  * whose Request fits is taken if no other one fits. Most Writes are complete before their refusal arrives; then,
  * and where nothing fits, every request is flushed.
  *
- * The Terminate comes from a peer that may lie. It is only compared: it is no index, no length and no address,
- * and the worst that it achieves is that one request out of those that fail has another status.
+ * The peer may send a false Terminate. Its values are only compared, and never used as an index, a
+ * length or an address. The worst effect is that one of the requests that fail has another status.
  *
  * A started request is found in its slot of the ring, which is released with its completion. The application may
  * have written to the slot, and after a resize the slot may hold an older request, so the entry counts only if

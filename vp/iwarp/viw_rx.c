@@ -43,9 +43,9 @@
 /* --- input --------------------------------------------------------------------------------- */
 
 /*
- * Why the socket has ended. 0: by a FIN; otherwise the errno. The kernel reports an error once, to the role
- * that calls first, and an end of file to the other; EPIPE if there was a FIN before the reset. -1: the
- * sending role may be receiving the report just now; try again.
+ * Why the socket has ended: 0: by a FIN; otherwise the errno. The kernel reports an error only
+ * once, to the role that calls first, and the other role sees an end of file; EPIPE if a FIN came
+ * before the reset. -1: the sending role may be getting the report at this moment; try again.
  */
 static int
 end_reason(struct viw_qp *qp)
@@ -100,9 +100,10 @@ input_over(struct viw_qp *qp, ssize_t n, int error)
 }
 
 /*
- * Receive the rest of a large payload in place, and a little more. Only without CRC: the application may store into the
- * target meanwhile, also because it sees the last octet already, so a CRC is computed of octets that nobody else has
- * [WIRE 3.2.4]. False: the socket has no more now.
+ * Receive the rest of a large payload directly into its place, and a little more. Only without CRC:
+ * the application may store into the target meanwhile, for instance because it already sees the
+ * last octet, so a CRC is computed only from octets that no other thread can change [WIRE 3.2.4].
+ * False: the socket has no more octets now.
  */
 static bool
 input_direct(struct viw_qp *qp, uint32_t *done)
@@ -148,8 +149,9 @@ chunk_wanted(struct viw_qp *qp)
 }
 
 /*
- * How much to read into the buffer. Without CRC, after a large frame another is likely: then no further than the header
- * of the next frame, so that its payload can be received in place.
+ * How many octets to read into the buffer. Without CRC, a large frame is likely to be followed by
+ * another. Then this reads only up to the header of the next frame, so that its payload can be
+ * received directly into its place.
  */
 static uint32_t
 room_wanted(struct viw_qp *qp)
@@ -387,8 +389,9 @@ rx_round(struct viw_qp *qp)
 	case RI_QPS_RTS:
 		if (!atomic_load(&qp->stream.starting)) {
 			/*
-			 * A Send that finds no receive sets `waiting`. Then the loop looks once more for a receive that was posted
-			 * just before, since the thread that posted it has not seen the flag (see vsw_wq_pending).
+			 * A Send that finds no receive sets `waiting`. Then the loop checks once more for a receive that
+			 * was posted just before, because the thread that posted it did not see the flag (see
+			 * vsw_wq_pending).
 			 */
 			do {
 				if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) &&

@@ -59,8 +59,9 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 }
 
 /*
- * The timer was set for a Send that waits, or stopped. The end of the stream may have begun meanwhile and have set the
- * same timer: its state is stored first, and read here last.
+ * The timer was set, or stopped, for a Send that waits for a receive. The end of the stream may
+ * have begun meanwhile and use the same timer; so the end's timer is restored. The end stores its
+ * state first, and this reads the state last.
  */
 static void
 end_timer_restore(struct viw_qp *qp)

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a segment does to memory, queues and completions.
+ * Executes segments: their effect on memory, queues and completions.
  *
  * viw_rx_begin checks a header (rdmap_check.h), finds the receive of a Send, checks that the tagged range may
  * be written, and only then opens the target of this frame's payload (struct viw_rx_target). viw_rx_place

@@ -41,8 +41,9 @@ enum viw_rx_verdict viw_rx_begin(struct viw_qp *qp, bool here);
 /* Copy `len` octets to where octet rx.placed of the payload belongs; rx.crc covers them. */
 void viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len);
 /*
- * Where at most `len` octets, from octet rx.placed of the payload on, can be received directly. NULL:
- * nowhere; rx.fault says why, if the target was open. Ends with vsw_mem_end.
+ * Find where at most `len` octets, beginning with octet rx.placed of the payload, can be received
+ * directly. NULL: nowhere; rx.fault gives the reason, if the target was open. The caller ends the
+ * use by vsw_mem_end.
  */
 uint8_t *viw_rx_place_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use);
 /* The access to the target failed, since a page of it is lost: sets rx.fault. */

@@ -45,8 +45,9 @@ viw_recvmsg(int fd, struct msghdr *msg, int flags)
 #if defined(__x86_64__) && !defined(__ILP32__)
 
 /*
- * As syscall(), with four arguments and two zeros. syscall() itself would move each of its seven arguments to the next
- * register, two of them through the stack: 13 instructions in a post and in a poll.
+ * A system call with four arguments, the other two being zero. syscall() itself would move each of
+ * its seven arguments to the next register, two of them through the stack, which is 13 instructions
+ * in a post and in a poll.
  */
 static inline long
 viw_syscall(long number, int fd, const void *at, size_t len, int flags)

@@ -290,8 +290,9 @@ serve_retry_later(struct viw_qp *qp)
 }
 
 /*
- * Sending has failed: read what the peer sent last, which may be a Terminate. If another thread owns the role, it may be
- * about to read that, so the end is not decided yet.
+ * Sending has failed: read what the peer sent last, which may be a Terminate. If another thread
+ * owns the receiving role, it may be about to read that, so the cause of the end is not decided
+ * yet.
  */
 static void
 receive_after_break(struct viw_qp *qp)
@@ -307,8 +308,9 @@ receive_after_break(struct viw_qp *qp)
 }
 
 /*
- * After the end of the stream: posts, the Terminate, the FIN. Before that: a round that another thread wanted
- * while a control verb owned the role. The stream need not be up: its first message may wait for a receive.
+ * Do the rounds of both roles. After the end of the stream: posts, the Terminate, the FIN. Before
+ * that: a round that another thread requested while a control verb owned the role. The stream need
+ * not be up, since its first message may wait for a receive.
  */
 static void
 roles_serve(struct viw_qp *qp)

@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a stream gives a capture [RI 11.3.7]: the octets that its socket took and gave, as they were, and why it ended.
+ * Octets of a stream for a capture [RI 11.3.7]: exactly what its socket sent and received, and why
+ * the stream ended.
  *
- * A stream that is captured sends by viw_segments_send() and receives by the round for streams with markers, which others
- * never enter. So the fast path has no instruction for it.
+ * A stream that is captured uses the functions for streams with markers: it sends by
+ * viw_segments_send(), and receives by the round for markers. Other streams do not run this code,
+ * so the fast path has no instruction for captures.
  */
 #ifndef VIW_TAP_H
 #define VIW_TAP_H

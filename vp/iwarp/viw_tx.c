@@ -133,8 +133,9 @@ viw_tx_push(struct viw_qp *qp)
 /* --- a round ------------------------------------------------------------------------------- */
 
 /*
- * The socket has taken all octets: is there nothing from which a fill could build more, and no state that it would
- * repair? What is posted after this look comes with the role's retry flag.
+ * The socket has taken all octets: is the round finished? It is if there is nothing from which
+ * another fill could build frames, and no flag that a fill would have to correct. A post after this
+ * check sets the role's retry flag.
  */
 static bool
 send_is_finished(struct viw_qp *qp)
@@ -164,9 +165,9 @@ requests_complete(struct viw_qp *qp)
 }
 
 /*
- * Send what may be sent, but no more than VIW_TX_ROUND, so that other work gets its turn. The round ends with an empty
- * buffer, or one that the socket has refused: frames that were built but not offered yet have no markers, and could not
- * be set aside.
+ * Send what may be sent, up to VIW_TX_ROUND octets, so that other work gets its turn. The round
+ * ends with an empty buffer, or with one that the socket has refused: frames that were built but
+ * not yet offered to the socket have no markers, and could not be set aside.
  */
 static void
 send_requests(struct viw_qp *qp)

@@ -117,9 +117,9 @@ request_check(struct viw_qp *qp)
 }
 
 /*
- * Is the request too late to start? When an orderly end begins, the requests that were posted before are sent as far
- * as the socket takes them at once; the others are flushed, even if the stream still sends. So are requests behind a
- * failed one; a failure in CLOSING does not change the state.
+ * May the request not be sent any more? When an orderly end begins, requests posted before it are
+ * sent as far as the socket accepts them at once. Others are flushed, even if the stream still
+ * sends. So are requests after a failed one; a failure in CLOSING does not change the state.
  */
 static bool
 request_late(struct viw_qp *qp)
@@ -250,8 +250,9 @@ message_advance(struct viw_qp *qp, uint32_t n, bool write)
 }
 
 /*
- * Send the next octets of the message, up to the end of their segment, without copying them, if that can be; *built: it was
- * done, or the socket is full. False: they go through the buffer.
+ * Send the next octets of the message, up to the end of their segment, without copying them, if
+ * possible. *built: they were sent, or the socket is full. False: they must be copied through the
+ * buffer.
  */
 static __attribute__((noinline)) bool
 message_direct(struct viw_qp *qp, bool write, uint32_t most, bool *built)
@@ -389,8 +390,8 @@ build_write(struct viw_qp *qp)
 }
 
 /*
- * The Immediate Data message behind a Write whose last frame is built; the job sees to it that nothing comes between the
- * two. False if the buffer has no room for it.
+ * Build the Immediate Data message after a Write whose last frame is built. The job makes sure that
+ * no other message comes between the two. False if the buffer has no room for it.
  */
 static __attribute__((noinline)) bool
 build_immediate(struct viw_qp *qp)

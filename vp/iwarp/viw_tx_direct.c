@@ -104,8 +104,9 @@ copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
 }
 
 /*
- * The socket took `sent` octets: copy the rest of the frame that it cut. *done: the payload sent or copied. False: a page of that
- * rest is lost, so the stream ends in the middle of a frame.
+ * The socket took `sent` octets: copy the rest of the frame that was divided. *done: the payload
+ * that was sent or copied. False: a page of that rest is lost, so the stream ends in the middle of
+ * a frame.
  */
 static bool
 direct_settle(struct viw_qp *qp, const struct plan *plan, const struct viw_direct *d, uint32_t sent,

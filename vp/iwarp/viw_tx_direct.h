@@ -12,8 +12,9 @@ struct viw_qp;
 
 #define VIW_DIRECT_MIN 16384u /* octets of payload in one piece from which it is worth it */
 /*
- * Frames in one system call, at most: on a path of 1,500 octets they have 90 KiB. And octets of payload: a message of 1 MiB in one
- * call, but no more, since a thread that revokes the region waits for its end.
+ * The maximum of frames in one system call: on a path with an MTU of 1,500 octets they are 90 KiB.
+ * And the maximum of payload: a message of 1 MiB in one call, but not more, since a thread that
+ * revokes the region waits for the end of the call.
  */
 #define VIW_DIRECT_FRAMES 64u
 #define VIW_DIRECT_MOST   (1152u * 1024)

@@ -4,32 +4,36 @@
 /*
  * FPDUs in TCP segments, and streams with markers.
  *
- * A receiver may depend on FPDUs that begin and end with TCP segments (RFC 5044 5.1). In an aligned stream each
- * *group* of whole FPDUs that fits one segment gets a segment of its own. Linux cuts its buffers into segments from
- * their begin, so there are two ways to that:
+ * A receiver may depend on FPDUs that begin and end with TCP segments (RFC 5044 5.1). In an aligned
+ * stream each *group* of whole FPDUs that fits one segment gets a segment of its own. Linux divides
+ * its buffers into segments from their beginning, so there are two ways to achieve that:
  *
- * - A group that is shorter than a segment is the end of a message to the socket with MSG_EOR: Linux appends nothing to
- *   its segment, also when it sends again, and begins another buffer.
- * - A group that fills its segment to the last octet needs no end. So such groups and the one behind them are one
- *   message (a *run*), as large as a buffer of the kernel. This is what makes an aligned stream fast: a buffer passes
- *   the network's layers, and is released by a congestion control that paces, as one. So FPDUs are made to fill: the
- *   next one in the buffer gets the room that the last segment has left, even if its message goes on.
+ * - A group that is shorter than a segment is passed to the socket as the end of a message, with
+ *   MSG_EOR: Linux appends nothing to its segment, also in a retransmission, and begins another
+ *   buffer.
+ * - A group that fills its segment to the last octet needs no MSG_EOR. So several such groups and
+ *   one more after them are one message (a *run*), as large as a buffer of the kernel. This makes
+ *   an aligned stream fast: a buffer passes the layers of the network, and is released by a pacing
+ *   congestion control, as a whole. So FPDUs are sized to fill segments: the next one in the buffer
+ *   gets the room that is left in the last segment, even if its message continues.
  *
- * Linux cuts a buffer of several segments where the window of the peer ends, in the middle of an FPDU, and all that
- * is left of the buffer lies wrong then. So a run never passes the end of the window, which only moves on; a group of one segment
- * may, since Linux sends such a buffer as a whole or not at all. The window is asked for when what is to be sent passes the end
- * that is known. If it passes the end still, the socket takes no more than a few segments that cannot leave yet
- * (TCP_NOTSENT_LOWAT), so that what comes behind them can be a run when the window has moved.
+ * Linux divides a buffer of several segments where the window of the peer ends, in the middle of an
+ * FPDU, and then the rest of the buffer is misaligned. So a run never passes the end of the window,
+ * which can only move forward; a group of one segment may, since Linux sends such a buffer as a
+ * whole or not at all. The window is queried when the octets to send pass its last known end. If
+ * they still pass it, the socket accepts only a few segments that cannot be sent yet
+ * (TCP_NOTSENT_LOWAT), so that the octets after them can be a run when the window has moved.
  *
- * A run that lies in the socket when segments become larger would be cut anew. So there are runs only while that cannot
- * happen (segments_may_grow); else each group is a message.
+ * If segments became larger, a run that is already in the socket would be divided differently. So
+ * runs are used only while that cannot happen (segments_may_grow); otherwise each group is a
+ * message.
  *
- * So the kernel cuts an FPDU only if segments became smaller after it was built, if the peer's window stays smaller than
- * a segment, or if SACK blocks take room. Streams within this machine are not aligned by default: their segments are of
- * 64 KiB, and nobody looks at segments there.
+ * So the kernel cuts an FPDU only if segments became smaller after it was built, if the peer's
+ * window stays smaller than a segment, or if SACK blocks take room. Streams within this machine are
+ * not aligned by default: their segments have 64 KiB, and no receiver there depends on segments.
  *
- * The size of a segment follows the path, so it is asked for again before a frame is built, once in so many
- * octets that the system call costs nothing in comparison.
+ * The size of a segment depends on the path, so it is queried again before a frame is built, but
+ * only after so many octets that the cost of the system call is negligible.
  *
  * In a stream with markers, frames are built without them. Before the buffer is sent, its content moves to
  * the end of the buffer and is copied from there to the begin, with markers (mpa_marker.h). Their frames fill a segment by
@@ -80,8 +84,8 @@ window_ask(struct viw_qp *qp, struct tcp_info *info)
 }
 
 /*
- * May segments become larger than they are? They may while they are smaller than they were. Linux also makes none
- * larger than half of the largest window that the peer has had.
+ * May segments become larger than they are? Yes, while they are smaller than they once were. Linux
+ * also limits them to half of the largest window that the peer has had.
  */
 static bool
 segments_may_grow(struct viw_qp *qp)
@@ -139,8 +143,9 @@ viw_segments_ask(struct viw_qp *qp)
 /* --- window -------------------------------------------------------------------------------- */
 
 /*
- * Before `len` octets are sent: find out where the peer's window ends, unless it is known to have room for them, or they
- * are one group. If it has not, the socket is to take little of what it cannot send.
+ * Before `len` octets are sent: query where the peer's window ends, unless they are one group, or
+ * the known window has room for them. If the window has no room, limit what the socket accepts
+ * beyond it.
  */
 static void
 edge_find(struct viw_qp *qp, uint32_t len)

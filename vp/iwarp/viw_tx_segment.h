@@ -47,8 +47,8 @@ void viw_segments_ask(struct viw_qp *qp);
 /* What the buffer held is dropped: the peer will not read it. Owner of tx.role. */
 void viw_segments_drop(struct viw_qp *qp);
 /*
- * Send octets of the buffer, if the stream is special; advances tx.at and tx.given. As send(): octets, or -1
- * and errno. Owner of tx.role.
+ * Send octets of the buffer, for streams that are aligned, marked or captured; advances tx.at and
+ * tx.given. Returns octets, or -1 with errno, like send(). The caller owns tx.role.
  */
 ssize_t viw_segments_send(struct viw_qp *qp);
 

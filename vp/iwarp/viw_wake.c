@@ -10,13 +10,14 @@
  * else is queued, and again when ri_stream::wake_ms have passed, and then 4, 16, 64 and 256 times as long
  * after one another, until something has come from the peer.
  *
- * What has come proves that the peer has read what was sent if it may not speak first: it agreed on a
- * ready-to-receive message. Otherwise siw's application may have spoken while its receiver sleeps [WIRE 11.9],
- * so the first Write that the timer sends goes out whatever has come.
+ * If the peer agreed on a ready-to-receive message it may not send first, so anything received
+ * proves that it has read what was sent. Otherwise siw's application may have sent while its
+ * receiver sleeps [WIRE 11.9]; so the first Write of the timer is sent whatever was received.
  *
- * The end of a stream must not come before a ready-to-receive message that siw has missed: its kernel would not survive
- * that [WIRE 14.2]. So an initiator in peer-to-peer mode that has heard nothing wakes the peer before it ends the
- * stream, and waits wake_ms until the Terminate or the FIN [WIRE 7.9].
+ * If siw has missed the ready-to-receive message, the stream must not end before siw reads it,
+ * since that would crash its kernel [WIRE 14.2]. So an initiator in peer-to-peer mode that has
+ * received nothing wakes the peer before it ends the stream, and waits wake_ms before the Terminate
+ * or the FIN [WIRE 7.9].
  *
  * STag and TO of such a Write are not checked (RFC 5041 5.1; RFC 5040 5.1). It has no completion and takes no
  * slot of the send queue.
@@ -30,8 +31,8 @@
 #define WAKE_SHIFT 2u                /* each interval is 4 times the one before */
 #define MS         UINT64_C(1000000) /* ns */
 /*
- * Until the next try while another thread owns a role. That thread sends, perhaps for minutes, and each try takes the
- * processor from it.
+ * The time until the next try if another thread owns a role. That thread is sending, perhaps for
+ * minutes, and each try would take the processor from it.
  */
 #define BUSY_MS 50u
 

@@ -2,8 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lines of the log, of the level info, with the cause of a failure and its values: key, address, length, bounds, rights. The line
- * of viw_end_log.c, which says how the stream ends, follows. The caller owns the role of that direction.
+ * Lines of the log, of the level info, with the cause of a failure and its values: key, address,
+ * length, bounds, rights. After them viw_end_log.c logs how the stream ends. The caller owns the
+ * vsw_role (vsw_lock.h) of the direction that each comment names: rx, for received frames, or tx,
+ * for requests and answers.
  */
 #ifndef VIW_WHY_H
 #define VIW_WHY_H

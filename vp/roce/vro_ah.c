@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Address handles, and the way to a peer. The number of a handle is its place in the adapter's table and a count that steps with
- * each handle. A destroyed handle stays in the table until no datagram is posted that may name it.
+ * Address handles, and the route to a peer. The number of a handle consists of its place in the
+ * adapter's table and a count that increases with each handle. A destroyed handle stays in the
+ * table until no posted datagram can name it.
  */
 #include <stdlib.h>
 #include <string.h>

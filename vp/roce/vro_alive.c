@@ -2,15 +2,20 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The death of a peer that nobody asks. A process that is killed says nothing, and no kernel says it in its place, as that of an
- * adapter does. So a reliable queue pair that has nothing under way, and has heard nothing for vro_engine::keep_alive, asks: it sends an
- * empty Send with the number before the next one, which the peer takes for a packet that it has executed, and acknowledges again
- * [WIRE 16]. Asked VRO_ALIVE_ASKS times without any packet from the peer, the queue pair ends; where the kernel says that
- * nobody listens at the peer's address, it ends after VRO_ABSENCES of them. Requests that are under way have their own times.
+ * Detects the death of a peer while nothing is sent. A killed process sends nothing, and no kernel
+ * sends a packet in its place, as the driver of an adapter would. So a reliable queue pair that has
+ * no request outstanding, and has received nothing for vro_engine::keep_alive, sends a keep-alive
+ * packet: an empty Send with the packet number before the next one. The peer takes it for a packet
+ * that it has already executed, and acknowledges it again [WIRE 16]. After VRO_ALIVE_ASKS such
+ * packets without any packet from the peer, the queue pair ends; if the kernel reports that no
+ * socket listens at the peer's address, it ends after VRO_ABSENCES of these reports. Outstanding
+ * requests have their own time-outs.
  *
- * The same question finds out whether a message has come that cannot be sent again, as its memory went.
+ * The same packet is used to find out whether a message has arrived that cannot be sent again,
+ * because its memory was deregistered.
  *
- * What has come is seen by the counter of packets, so a packet costs nothing for this.
+ * The counter of received packets shows whether anything has arrived, so this costs nothing for
+ * each packet.
  */
 #include "vro_qp.h"
 

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Which addresses a station has, and when it takes their UDP ports. An adapter that is only looked at takes none, so its address stays
- * free for the process that uses it. The loopback has an address for each process; so that the one which the adapter reports is the
- * one which it has, that is taken when the adapter is opened.
+ * The addresses of a station, and when it binds their UDP ports. An adapter that is only queried
+ * binds none, so its address stays free for the process that uses it. The loopback interface has a
+ * different address for each process. That address is bound when the adapter is opened, so that the
+ * adapter reports the address that it will have.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -297,7 +298,7 @@ vro_claim_begin(struct vro_station *station)
 
 	if (!address_chosen(&chosen)) {
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
-		       "%s is no address of IPv4 or IPv6, such as 127.0.0.2: \"%s\"",
+		       "%s is not an address of IPv4 or IPv6, such as 127.0.0.2: \"%s\"",
 		       vro_settings[VRO_SETTING_ADDRESS].name,
 		       vsw_setting_text(&vro_settings[VRO_SETTING_ADDRESS]));
 		return RI_ERR_RESOURCES;

@@ -8,8 +8,9 @@
  * REP of the passive side leaves, and before the RTU of the active side. It sends when RI_CM_ESTABLISHED was raised, so that no
  * completion of a request comes before that event.
  *
- * An end is raised once, by whichever comes first: the manager's event (vro_cm_raise), a fault of the queue pair, or a verb of its owner.
- * All three happen in the role, flush the queues, and raise after that, but not while RI_CM_ESTABLISHED is raised, which is without the role.
+ * An end is raised once, by the first of these: the manager's event (vro_cm_raise), a fault of the
+ * queue pair, or a verb of its owner. All three run in the role, flush the queues, and then raise
+ * the end; but not while RI_CM_ESTABLISHED is being raised, which happens outside of the role.
  *
  * Locks: the role, then the manager's; the context's lock before the manager's. Upcalls for listeners and queries have no lock.
  */

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Groups of multicast: those of the kernel. A group that a queue pair of the station is attached to has a socket of its own, which is
- * bound to the group's address and which processes share; the kernel gives each of them a copy. It only receives: what is sent to a
- * group leaves by the socket of its sender's address.
+ * Multicast groups are the kernel's. For each group to which a queue pair of the station is
+ * attached there is a socket, bound to the group's address. Processes share that address; the
+ * kernel gives each socket a copy of a packet. These sockets only receive: packets to a group are
+ * sent by the socket of the sender's address.
  */
 #include <stdlib.h>
 #include <string.h>

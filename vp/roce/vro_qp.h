@@ -27,9 +27,10 @@
 #define VRO_WINDOW_MAX  128u /* packets that are not acknowledged */
 #define VRO_WINDOW_MIN  2u
 /*
- * Octets on their way to one address that are not acknowledged, all queue pairs together, as if each packet were full. A socket's
- * receive buffer takes them where its limit is the kernel's usual one, 212,992 octets twice, and a packet of 4,096 octets costs 8,960.
- * A queue pair with nothing on its way may always send a packet, so it needs no other one to go on.
+ * The limit of unacknowledged octets in transit to one address, for all queue pairs together; each
+ * packet counts as a full one. A socket's receive buffer with the kernel's usual limit (twice
+ * 212,992 octets) can take them if a packet of 4,096 octets costs 8,960. A queue pair without
+ * packets in transit may always send one, so it never depends on others to go on.
  */
 #define VRO_BUDGET 184320u
 #define VRO_PEERS  64u /* places of addresses; two that share one share the budget */
@@ -54,8 +55,8 @@ vro_slot(uint32_t qpn)
 /* What carries packets. */
 struct vro_link {
 	/*
-	 * The place of the next packet: ROCE_PACKET_MAX octets, until `send`. NULL: the link is full. Whoever drains it calls
-	 * vro_engine_ready.
+	 * Where the next packet is to be written: ROCE_PACKET_MAX octets, valid until `send`. NULL: the
+	 * link is full. The thread that drains the link calls vro_engine_ready.
 	 */
 	uint8_t *(*room)(struct vro_link *link);
 	/* Send the `len` octets that are there, without ICRC; the link appends it. They may wait for `flush`. */
@@ -105,8 +106,9 @@ struct vro_engine {
 	struct vro_qp *
 		later; /* have had their turn, and more to send: the owner calls vro_engine_flush again soon */
 	/*
-	 * vro_engine_flush may let acknowledgements wait, of queue pairs whose program has answered at least VSW_ANSWERING messages
-	 * more at once than not; the owner calls it again soon, without this.
+	 * Whether vro_engine_flush may delay acknowledgements of queue pairs whose programs usually
+	 * answer: those with at least VSW_ANSWERING more messages answered at once than not. The owner
+	 * soon calls it again without this flag.
 	 */
 	bool hold;
 	uint32_t round; /* of receiving; the owner counts */
@@ -308,21 +310,24 @@ void vro_qp_to_reset(struct vro_qp *qp);
 /* Something was posted to a send queue, or to a receive queue in VRO_ERROR. */
 void vro_qp_kick(struct vro_qp *qp);
 /*
- * A datagram has come: check everything but the sender's right to be here, and deliver it. `find_ident`: the IPv4
- * identification in *flow is not known. vro_engine_flush follows, after one or several.
+ * Handle a datagram that has arrived: check everything except the sender's address, and deliver it.
+ * `find_ident`: the IPv4 identification in *flow is not known. The caller calls vro_engine_flush
+ * after one or several datagrams.
  */
 void vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
 		       const uint8_t *octets, size_t len);
 /* Send what the packets that came, and the requests that were posted, ask for; of each queue pair at most VRO_TURN packets. */
 void vro_engine_flush(struct vro_engine *engine);
 /*
- * The kernel says that nobody listens at the destination of a reliable queue pair. The third time in a row, VRO_ABSENT ns apart
- * at least, the peer counts as dead, and the timer of the queue pair ends it. May be called by the link while it takes a packet.
+ * The kernel reports that no socket listens at the destination of a reliable queue pair. At the
+ * third report in a row, at least VRO_ABSENT ns apart, the peer counts as dead, and the timer of
+ * the queue pair ends it. The link may call this while it accepts a packet.
  */
 void vro_requester_absent(struct vro_qp *qp);
 /*
- * Is this the beginning of a packet that a reliable queue pair has under way? Who reports an error of a packet, and was not on its way, does
- * not know the two numbers in it.
+ * Is this the beginning of a packet that a reliable queue pair has in transit? It has two numbers
+ * that an attacker who was not on the path of the packet cannot know. So a forged error report is
+ * recognised.
  */
 bool vro_requester_quoted(const struct vro_qp *qp, const uint8_t *head, size_t len);
 /* Send the acknowledgements that wait, and nothing else: no completion and no upcall comes of it. */
@@ -341,8 +346,8 @@ uint8_t *vro_room(struct vro_qp *qp);
 /* Send a packet whose head is `p`; the payload, p->payload_length octets, is already behind the head. */
 void vro_send(struct vro_qp *qp, uint8_t *at, const struct roce_flow *flow, struct roce_packet *p);
 /*
- * Copy `len` octets from offset `at` of what the segments of a request name, out of this memory or into it. `access`: that all
- * of it must allow.
+ * Copy `len` octets between `octets` and the memory of a request's segments, from offset `at` on:
+ * into that memory (`into`) or out of it.
  */
 enum vsw_mem_result vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at,
 				      uint8_t *octets, uint32_t len, bool into);

@@ -4,13 +4,14 @@
 /*
  * The requester: sends the requests of a send queue and repeats them until they are acknowledged.
  *
- * Requests are taken from the send queue in order and kept in a ring until they are complete. Each has consecutive packet
- * numbers; a Read has those of its answer. The *position* is the number of the next packet to send, `una` the first one that is
- * not acknowledged. To go back means to move the position to `una`; then everything behind it is sent again, a Read for the
- * part that has not come.
+ * Requests are taken from the send queue in order and kept in a ring until they are complete. Each
+ * has consecutive packet numbers; a Read has those of its answer. The *position* is the number of
+ * the next packet to send, `una` the first one that is not acknowledged. To go back means to move
+ * the position to `una`; then everything after it is sent again; a Read is requested again for the
+ * part that has not arrived.
  *
- * A long Read is asked for in parts of half a window each, since its answer is not held back by anything else; so the window
- * bounds what is under way in both directions.
+ * A long Read is requested in parts of half a window each, since nothing else limits its response;
+ * so the window limits the packets in transit in both directions.
  *
  * Requests that send nothing (binds, invalidations) are executed when all requests before them are complete: a request that is
  * sent again may need the key.
@@ -241,9 +242,11 @@ budget_ends(const struct vro_qp *qp)
 }
 
 /*
- * Does the next packet ask for an acknowledgement? It must where a completion waits for it. Requests without one are acknowledged with
- * those that follow, before half of the send queue waits for that; the last ones by the probe, which asks. And packets of what fills the
- * window or the budget ask early enough for an answer to come before it is full.
+ * Must the next packet ask for an acknowledgement? Yes, if a completion waits for it. Requests
+ * without a completion are acknowledged together with later ones, before they fill half of the send
+ * queue; the last ones are acknowledged because of the probe. And when packets are about to fill
+ * the window or the budget, one asks early enough for the acknowledgement to arrive before it is
+ * full.
  */
 static bool
 is_answer_wanted(struct vro_qp *qp, const struct vsw_wqe *wqe, bool last)
@@ -405,8 +408,9 @@ invalidates(const struct vro_request *r)
 }
 
 /*
- * Say what was executed, if it was not said: the peer may have sent from the region whose key is to be invalidated, and would repeat that
- * without the key [WIRE 16.4.1]. False: it has to wait.
+ * Acknowledge what was executed, if that was not done yet. Otherwise the peer may have sent from
+ * the region whose key is about to be invalidated, and would repeat that packet without the key
+ * [WIRE 16.4.1]. False: the invalidation has to wait.
  */
 static bool
 acknowledged(struct vro_qp *qp)
@@ -639,8 +643,8 @@ go_back(struct vro_qp *qp)
 }
 
 /*
- * All packets before `end` were received. False: the answer to one of them was lost; `una` is then the number of its first part
- * that is missing.
+ * All packets before `end` are acknowledged. False: a response to one of them was lost; `una` is
+ * then the number of the first missing part of that response.
  */
 static bool
 acknowledge(struct vro_qp *qp, uint32_t end)
@@ -675,8 +679,8 @@ acknowledge(struct vro_qp *qp, uint32_t end)
 }
 
 /*
- * The last packet is sent again; but what a lost answer belongs to is asked for again. Of what cannot be sent again, the peer is asked
- * whether it has come.
+ * The acknowledgement is overdue: send the last packet again, or request a lost response again. If
+ * the packet cannot be sent again, ask the peer whether it has arrived.
  */
 static void
 probe(struct vro_qp *qp)

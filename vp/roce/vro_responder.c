@@ -4,9 +4,10 @@
 /*
  * The responder: executes the packets of the peer in the order of their numbers, and answers.
  *
- * What is executed and refused is vsw_respond.h's; here are the numbers, the order of packets in a message, and the answers. The
- * order of answers is the order of requests: those to Reads and atomics wait in a ring (vro_answer), and an acknowledgement or a
- * NAK waits behind them. The ring keeps what was answered, so that a request that comes again is answered again: a Read
+ * vsw_respond.h executes or refuses messages; this file handles packet numbers, the order of
+ * packets in a message, and responses. The order of answers is the order of requests: those to
+ * Reads and atomics wait in a ring (vro_answer), and an acknowledgement or a NAK waits behind them.
+ * The ring keeps what was answered, so that a request that comes again is answered again: a Read
  * from the memory as it is then, an atomic from the result that is kept.
  *
  * After a NAK the responder is silent until the packet comes that it expects.
@@ -84,8 +85,8 @@ invalid(struct vro_qp *qp, const char *why)
 }
 
 /*
- * Send packet `i` of the answer to a Read. The peer gets the packets from `from` to `last`. False: there is no room, or the right was
- * revoked (*refusal).
+ * Send packet `i` of the response to a Read, whose packets are those from `from` to `last`. False:
+ * there is no room, or the right was revoked (*refusal).
  */
 static bool
 read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t from, uint32_t last,
@@ -570,8 +571,10 @@ is_early(const struct vro_qp *qp, uint32_t parts)
 }
 
 /*
- * A receive may be posted, and a peer need not wait for one (an RNR retry count of 0). So the packet, and those behind it, are dropped without an
- * answer, and vro_responder_told asks for them. That is soon; a peer that has waited for longer gets an RNR NAK.
+ * A packet has arrived before the program was notified of the connection. No receive can be taken
+ * yet, and an RNR NAK would fail a peer with an RNR retry count of 0. So this packet and those
+ * after it are dropped without an answer, and vro_responder_told soon asks for them again. A peer
+ * that has waited for long gets an RNR NAK nevertheless.
  */
 static void
 early_arrived(struct vro_qp *qp)

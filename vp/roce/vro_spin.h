@@ -12,7 +12,7 @@
  * - Packets that come while a thread polls, and no other thread has run, come from another processor: polling pays. While polling
  *   counts as futile, some waits begin with polls, to notice that; fewer of them, the more found no packet.
  *
- * Any threads; what two of them write at once is a guess that is late.
+ * Any threads. If two of them write at once, only an estimate is delayed.
  */
 #ifndef VRO_SPIN_H
 #define VRO_SPIN_H

@@ -390,8 +390,9 @@ vro_station_run(struct vro_station *station)
 }
 
 /*
- * The first request after a poll leaves at once, unless a batch was posted between two polls before. Those that follow without a poll
- * are a batch in all likelihood, and wait for the next poll, or for POSTS_HELD of them; if no poll comes, for the leader's tick.
+ * The first request after a poll is sent at once, unless a batch was posted between the last two
+ * polls. Requests that follow without a poll are probably a batch: they wait for the next poll, or
+ * until there are POSTS_HELD of them; without a poll, for the leader's tick.
  */
 void
 vro_station_posted(struct vro_station *station)
@@ -406,8 +407,8 @@ vro_station_posted(struct vro_station *station)
 }
 
 /*
- * May acknowledgements of what came wait until the thread that polls has posted an answer, or polls again? Not those of many
- * packets: their sender waits for room.
+ * May acknowledgements wait until the polling thread has posted an answer, or polls again? Not if
+ * there were many packets, because their sender waits for room in its window.
  */
 static bool
 acks_may_wait(struct vro_station *station, uint32_t count)

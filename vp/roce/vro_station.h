@@ -5,9 +5,10 @@
  * A station: the sockets of an interface's addresses, and the engine behind them. All openings of an adapter in a process share
  * one, since an address has one socket. The sockets are opened when the first queue pair, listener or query of the station is created.
  *
- * The engine runs in a role, which a thread tries and never waits for: a thread that finds it taken has put its queue pair on the
- * list `kicks`, and the owner runs that before it gives the role up. Control verbs wait for the role (vro_station_enter); what
- * they cause is run by a task, since a verb makes no upcall.
+ * The engine runs in a role, which a thread tries and never waits for: a thread first puts its
+ * queue pair on the list `kicks`, and if the role is taken, its owner runs these queue pairs before
+ * it releases the role. Control verbs wait for the role (vro_station_enter); a task makes the
+ * upcalls that follow from them, since a verb makes no upcall.
  */
 #ifndef VRO_STATION_H
 #define VRO_STATION_H
@@ -46,8 +47,9 @@ void vro_ports_free(struct vro_ports *all);
 /* Is it an address of this host? */
 bool vro_route_here(const uint8_t gid[16], uint32_t scope);
 /*
- * The source that the kernel takes for a destination, `scope` being the interface of a link-local one; false: there is no route. *here:
- * the destination is this host. Nothing is sent.
+ * Find the source address that the kernel chooses for a destination; `scope` is the interface of a
+ * link-local destination. False: there is no route. *here: the destination is this host. Nothing is
+ * sent.
  */
 bool vro_route_find(const uint8_t gid[16], uint32_t scope, uint8_t source[16], bool *here);
 
@@ -98,17 +100,19 @@ enum ri_status vro_station_get(const struct ri_host *host, const char *name,
 void vro_station_put(struct vro_station *station);
 
 /*
- * Before an address is given to a peer: open the sockets of all addresses, and so take UDP port 4791 of each, if that has not happened
- * yet. RI_ERR_IN_USE: another socket has an address; a line in the log says whose. RI_ERR_RESOURCES; RI_ERR_FATAL: this is
- * the child of a fork.
+ * Called before an address is given to a peer: open the sockets of all addresses, which binds UDP
+ * port 4791 at each, unless that was done already. RI_ERR_IN_USE: another socket has an address,
+ * and a line in the log names its process. RI_ERR_RESOURCES; RI_ERR_FATAL: this is the child of a
+ * fork.
  */
 enum ri_status vro_station_claim(struct vro_station *station) RI_MUST_CHECK;
 /* The addresses of the interface but those that are lost; returns how many. */
 uint32_t vro_station_addrs(const struct vro_station *station, struct ri_addr addrs[VRO_ADDRS_MAX]);
 
 /*
- * Requests for that service come to this process, at all addresses that are shared. RI_ERR_IN_USE: another process of the user has it;
- * RI_ERR_RESOURCES. With vro_station::claiming, as the next.
+ * Register the service for this process, at all shared addresses: requests for it then come here.
+ * RI_ERR_IN_USE: another process of the user has it; RI_ERR_RESOURCES. The caller owns
+ * vro_station::claiming, also for the next function.
  */
 enum ri_status vro_service_begin(struct vro_station *station, const struct vrc_listen *listen,
 				 const struct ri_service *service);
@@ -129,8 +133,8 @@ void vro_station_absent(struct vro_udp *udp, const uint8_t gid[16], const uint8_
 void vro_station_denied(struct vro_udp *udp, bool receiving, int error);
 
 /*
- * The manager that a number belongs to, and no other thread closes it until vro_station_let_go; NULL: there is none, and nothing is to be
- * let go.
+ * The manager to which a number belongs. No other thread closes it until vro_station_let_go. NULL:
+ * no manager has the number, and vro_station_let_go must not be called.
  */
 struct vrc_service *vro_station_of_number(uint64_t number);
 void vro_station_let_go(void);

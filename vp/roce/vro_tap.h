@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a station gives a capture [RI 11.3.7]: the packets that its sockets send and receive, with the headers that the kernel puts in
- * front of them, and sentences about connections. A captured socket has other functions than one that is not, so the fast path has no
- * instruction for it.
+ * Packets of a station for a capture [RI 11.3.7]: those that its sockets send and receive, with the
+ * headers that the kernel puts in front of them, and comments about connections. A captured socket
+ * uses other functions, so the fast path has no instruction for captures.
  *
- * A sentence is a comment of the next packet. That of an end has no packet to wait for: it is on an acknowledgement that is not sent,
- * of what the peer knows to be acknowledged.
+ * A comment belongs to the next packet. After the end of a connection no packet follows; so the
+ * comment is put on an acknowledgement that is not really sent, for packets that the peer knows to
+ * be acknowledged.
  */
 #ifndef VRO_TAP_H
 #define VRO_TAP_H

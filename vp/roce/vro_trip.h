@@ -2,12 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How long answers take. A last packet that is not acknowledged is repeated soon, since nothing behind it shows that it was lost; but not
- * before its acknowledgement can have come: the peer would do all of it again, and the whole part of a Read. So one packet at a time is
- * timed, from when it leaves until it is acknowledged.
+ * Measures how long acknowledgements take. A last packet that is not acknowledged is repeated soon,
+ * because no later packet would show its loss. But it must not be repeated before its
+ * acknowledgement can have arrived, because the peer would execute it again, including the whole
+ * part of a Read. So one packet at a time is timed, from when it is sent until it is acknowledged.
  *
- * An acknowledgement that comes after a repetition may belong to either packet, and says nothing. Where all are repeated too early none would
- * ever say anything: so the time that has grown with each repetition stays until a packet is timed that was sent once.
+ * An acknowledgement that arrives after a repetition may belong to either packet, so it is not
+ * used. If all packets were repeated too early, none could be timed; so the time-out, which grows
+ * with each repetition, keeps its value until a packet was timed that was sent once.
  */
 #ifndef VRO_TRIP_H
 #define VRO_TRIP_H

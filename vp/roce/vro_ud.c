@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Datagrams: one packet each, to the address of its handle, and unanswered. A receive gets the route header in front; where
- * there is none, or it is too short, the datagram is dropped and the receive stays.
+ * Datagrams: one packet each, to the address of its handle, and unanswered. The route header is
+ * placed before the data in the receive. If there is no receive, or it is too short, the datagram
+ * is dropped and the receive stays.
  */
 #include <string.h>
 

@@ -149,8 +149,9 @@ ident_in(const uint8_t *at, size_t len, const uint8_t address[4])
 }
 
 /*
- * Send two datagrams from the address to itself, to a port where they do no harm. With a time stamp of its departure the kernel
- * gives back a copy of each with its headers; an identification that counts differs in the second.
+ * Find out which IPv4 identifications the kernel uses: send two datagrams from the address to
+ * itself, to a port where they do no harm. With time-stamping, the kernel returns a copy of each
+ * with its headers; if identifications count up, the second differs.
  */
 static enum vro_ident
 ident_try(const uint8_t gid[16])
@@ -288,8 +289,9 @@ run_shorten(struct vro_run *run, uint32_t len)
 }
 
 /*
- * The kernel has no buffers for a packet. That ends soon, if the interface is busy; if something on this host drops what goes to one
- * destination, it does not, and the packets for all others would wait behind it. Is it lost?
+ * The kernel has no buffers for a packet. Usually that ends soon, when a busy interface has sent
+ * some. But if a rule of this host drops packets for one destination, it does not end, and packets
+ * for all others would wait. Is the packet to be given up as lost?
  */
 static __attribute__((noinline)) bool
 is_lost(struct vro_out *out)

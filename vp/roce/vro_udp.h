@@ -4,8 +4,9 @@
 /*
  * The link over UDP: one socket for an address, port 4791, which all queue pairs of the address share.
  *
- * The socket is not connected and does not fragment: then Linux gives each IPv4 datagram the identification 0, which the CRC
- * covers and which a socket cannot see (roce_icrc.h). vro_udp_open tries that out. Over IPv6 there is no identification.
+ * The socket is not connected and does not fragment: then Linux gives each IPv4 datagram the
+ * identification 0, which the CRC covers and which a socket cannot see (roce_icrc.h). vro_udp_open
+ * tests that. Over IPv6 there is no identification.
  *
  * Threads: one at a time, that of the engine. Nothing here blocks.
  */
@@ -19,8 +20,8 @@
 #define VRO_UDP_RUN   60u /* packets of one system call, at most */
 
 /*
- * Packets of one flow that the kernel gets in one call, with UDP_SEGMENT: all have the length of the first one, but the last one may be
- * shorter.
+ * A run: packets of one flow that are passed to the kernel in one call, with UDP_SEGMENT. All have
+ * the length of the first; only the last may be shorter.
  */
 struct vro_run {
 	struct vro_udp *udp; /* NULL: no packet is there */
@@ -62,14 +63,14 @@ struct vro_udp {
 	uint64_t
 		refused; /* packets that the kernel did not take for other reasons: no route, too long */
 	/*
-	 * Somebody's address answered that nobody listens there, or a stranger says so: `head` is what it quotes of the packet, `len`
-	 * octets, perhaps none. May be NULL.
+	 * The network reports that no socket listens at a destination; the report may be forged. `head` is
+	 * the part of the packet that it quotes, `len` octets, perhaps none. May be NULL.
 	 */
 	void (*absent)(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head, size_t len);
 	/*
-	 * The system refuses to send, or to receive, as a sandbox does; or it has not sent packets for a reason of this host, such as a
-	 * smaller MTU of the interface, or an address that is gone. A refusal to receive is reported once. On the thread that sends or
-	 * receives. May be NULL.
+	 * The system refuses to send or to receive, as a sandbox does; or packets could not be sent for a
+	 * reason of this host, such as a smaller MTU of the interface, or an address that was removed. A
+	 * refusal to receive is reported once. Called on the thread that sends or receives. May be NULL.
 	 */
 	void (*denied)(struct vro_udp *udp, bool receiving, int error);
 	void *owner;
@@ -87,22 +88,24 @@ enum vro_ident {
 };
 
 /*
- * Open the socket of that address, or take over `shared`, which is bound to it and which processes share; -1: none. With a failure that
- * stays the caller's. *ident: what was found. RI_ERR_IN_USE: another socket has the address; RI_ERR_NO_ROUTE: it is
- * no address of this host; RI_ERR_RESOURCES.
+ * Open the socket of that address, or take over `shared`, a socket that is bound to it and that
+ * several processes share (-1: none). If the call fails, `shared` still belongs to the caller.
+ * *ident: which identifications the kernel uses. RI_ERR_IN_USE: another socket has the address;
+ * RI_ERR_NO_ROUTE: this host does not have it; RI_ERR_RESOURCES.
  */
 enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, int shared,
 			    enum vro_ident *ident) RI_MUST_CHECK;
 /*
- * Open a socket that receives what is sent to a group on that interface, 0 being the one that the kernel takes; others may have one, too.
- * Nothing is sent by it. RI_ERR_RESOURCES.
+ * Open a socket that receives packets to a group on that interface (0: the one that the kernel
+ * chooses). Other sockets may receive them, too. Nothing is sent by it. RI_ERR_RESOURCES.
  */
 enum ri_status vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16],
 				  uint32_t index) RI_MUST_CHECK;
 void vro_udp_close(struct vro_udp *udp);
 /*
- * From now on flows of packets that come have the traffic class and the hop limit. Only datagrams deliver them, and each costs the kernel
- * as much as a tenth of a short message. The sockets of groups have them.
+ * From now on, the flows of received packets contain traffic class and hop limit. Only datagrams
+ * deliver these, and reading them costs the kernel as much as a tenth of a short message. The
+ * sockets of groups always read them.
  */
 void vro_udp_headers(struct vro_udp *udp);
 /* Give all packets from now on to this function, on the thread that sends or receives. */
@@ -112,8 +115,8 @@ void vro_udp_capture(struct vro_udp *udp,
 /* Receive what is there, at most one batch, and deliver it; vro_engine_flush follows. Returns the datagrams. */
 uint32_t vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine);
 /*
- * Send one packet of at most VRO_DATAGRAM octets without ICRC, besides those of the engine. It is lost if the kernel does not take it.
- * Any thread.
+ * Send a packet of at most VRO_DATAGRAM octets, without ICRC, that does not come from the engine.
+ * It is lost if the kernel refuses it. Any thread.
  */
 void vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
 		      size_t len);

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs: the control verbs, and connections by attributes [RI 11.6.4]. A verb changes a queue pair in the role of its
- * station; what follows (sending, flushing) is done afterwards by the station's task.
+ * Queue pairs: the control verbs, and connections by attributes [RI 11.6.4]. A verb changes a queue
+ * pair in the role of its station; sending and flushing that follow from it are done afterwards by
+ * the station's task.
  */
 #include "vro_verbs.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lines of the log, of the level info, with the cause of a failure and its values. Nothing is made unless the log wants them. The caller
- * is in the engine.
+ * Lines of the log, of the level info, with the cause of a failure and its values. Texts are made
+ * only if the log will write them. The caller owns the role of the engine.
  */
 #ifndef VRO_WHY_H
 #define VRO_WHY_H

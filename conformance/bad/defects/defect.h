@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A defect of an adapter, which stands in front of a sound one, as a row of a table. The files defect_SUBJECT.c have the
- * tables; defect_list.c joins them.
+ * A defect, as a row of a table. An adapter with a defect wraps a correct adapter and changes its
+ * behaviour. The files defect_SUBJECT.c have the tables; defect_list.c joins them.
  *
- * Most defects are a hook, which sees what passes and changes it; defect_hooks.c calls the hooks. The others replace
- * entries of the adapter's tables in `apply`. A hook's counters are wrap_obj::count and wrap_rnic::count.
+ * Most defects are a hook, a function that sees each request or completion that passes and may
+ * change it; defect_hooks.c calls the hooks. The others replace entries of the adapter's tables in
+ * `apply`. A hook's counters are wrap_obj::count and wrap_rnic::count.
  */
 #ifndef DEFECT_H
 #define DEFECT_H
@@ -148,8 +149,8 @@ enum defect_begin {
 };
 
 /*
- * Post a Write of no octets in the place of a request; its completion looks like that of the request. False: this
- * request cannot be replaced now.
+ * Post a Write of no octets in place of a request, and report its completion as that of the
+ * request. False: this request cannot be replaced now.
  */
 bool defect_defer(struct wrap_obj *uqp, struct defect_wr *wr, enum defect_begin begin);
 /* Before each request of a defect that defers until the next one: post what is due. */

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Bugs as the errata of devices and the histories of drivers suggest them, in requests and completions: what a slot, a counter or a
- * cache keeps from one use to the next, and what is lost at the border of a list, a ring or an address.
+ * Defects that the errata of devices and the histories of drivers suggest, in requests and
+ * completions: a slot, a counter or a cache keeps something from one use to the next, or something
+ * is lost at the end of a list, a ring or an address range.
  */
 #include <stdlib.h>
 #include <string.h>

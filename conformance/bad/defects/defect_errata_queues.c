@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Bugs as the errata of devices and the histories of drivers suggest them, in completion queues, keys, queue pairs and connections:
- * what is forgotten or kept when an object is armed, resized, bound, used again, or goes while others stay.
+ * Defects that the errata of devices and the histories of drivers suggest, in completion queues,
+ * keys, queue pairs and connections: an attribute is lost or kept by mistake when an object is
+ * armed, resized, bound or used again, or is destroyed while others stay.
  */
 #include <stdlib.h>
 #include <string.h>

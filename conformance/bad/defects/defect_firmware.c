@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Bugs of firmware that show only beyond what is ordinary: in 32 bits, in the second use of a slot, an arming or a key, behind the last
- * octet, after 65,536 uses, and where something was refused or has gone; changes that are made in part, and flags beside other flags.
+ * Defects of firmware that show only beyond ordinary use: with values of more than 32 bits, at the
+ * second use of a slot, an arming or a key, behind the last octet, after 65,536 uses, after a
+ * refusal or a destruction, with changes that are made in part, and with combinations of flags.
  */
 #include <stdlib.h>
 #include <string.h>

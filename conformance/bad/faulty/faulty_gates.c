@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The entries of an adapter with faults on demand: each checks whether a fault is due for this call, and passes the
- * call on if no fault is. Entries that destroy have no gate. Verbs of queue pairs wait for one that a fault has
- * under way, since two of them never run at once on one object.
+ * The entries of an adapter with faults on demand: each checks whether a fault is due for this
+ * call, and passes the call on if no fault is. Entries that destroy objects never fail. A verb of a
+ * queue pair waits while a fault has another verb of it in progress, since no two verbs may run at
+ * once on one object.
  */
 #include "faulty.h"
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The commands of ITAPI_FAULTY, with semicolons between; each adapter faulty:NAME runs them when it is opened. Those
- * of vp/emul that a border can do, and more: posts, completions, and the calls of one object.
+ * The commands of ITAPI_FAULTY, separated by semicolons; each adapter faulty:NAME runs them when it
+ * is opened. They include those commands of vp/emul that a wrapper can execute, and further ones
+ * for posts, completions, and calls of one object.
  *
  *     call VERB N STATUS [KIND K]    the Nth call of that entry from now on returns STATUS, once
  *     repeat VERB N STATUS [KIND K]  the next call of that entry, and from then on each Nth, returns STATUS

@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A provider of this release that can do less: the same adapters under the same names, without what
- * ITAPI_TEST_LACKS names (a list with commas between; see `lacks` and `claims`). A thing that is withdrawn is neither
- * claimed nor is there an entry for it, so a layer above that calls it all the same jumps to nowhere. only:CLAIM leaves that
- * claim of version 1.7 alone, without the others of that version.
+ * A provider of this release with fewer abilities: the same adapters under the same names, without
+ * the abilities that ITAPI_TEST_LACKS names (a list with commas between; see `lacks` and `claims`).
+ * An ability that is removed is not claimed, and its entry is NULL, so a layer above that calls it
+ * nevertheless crashes. only:CLAIM removes all claims of version 1.7 except that one.
  *
- * Built once for each provider, as a shared object that takes the place of the one compiled in when
+ * Built once for each provider, as a shared object that replaces the built-in one when
  * ITAPI_PROVIDER_PATH names its folder. LACKING_OF is the provider's own entry function.
  */
 #include <stdbool.h>
@@ -129,8 +129,9 @@ static const struct lack {
 	}
 
 /*
- * Claims that an adapter can do without, by their names: "atomics" withdraws one, "max_send_sge=1" lowers one. What describes
- * how the adapter behaves, and not what it can do, is not among them: a wrapper cannot change that.
+ * Claims that an adapter can do without, by their names: "atomics" withdraws one, "max_send_sge=1"
+ * lowers one. Attributes that describe how the adapter behaves, and not what it can do, are not in
+ * the table: a wrapper cannot change behaviour.
  */
 static const struct claim {
 	const char *name;
@@ -370,7 +371,7 @@ others_withdraw(const char *name, size_t length)
 			kept = &newest[i];
 	}
 	if (kept == NULL) {
-		fprintf(stderr, "lacking: \"%.*s\" is no claim of version 1.7\n", (int)length,
+		fprintf(stderr, "lacking: \"%.*s\" is not a claim of version 1.7\n", (int)length,
 			name);
 		return false;
 	}

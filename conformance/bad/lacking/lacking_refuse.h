@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What an adapter does not claim, it refuses. The wrapped provider can do more, so its verbs and posts are called behind
- * these checks.
+ * Checks that refuse what the adapter does not claim. The wrapped provider has the ability, so its
+ * verbs and posts are called only after these checks.
  */
 #ifndef LACKING_REFUSE_H
 #define LACKING_REFUSE_H

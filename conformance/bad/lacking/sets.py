@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Certifies adapters that lack random sets of claims: whatever an adapter does not claim, no case may fail for it.
+"""Certifies adapters that lack random sets of claims: no case may fail because an adapter does not
+claim something.
 
-A set depends on its number and the seed alone. Two sets share a topic of cases if they lack the same of the claims that its sources name, and a
-topic that an earlier set has run in this way is not run again. Sets of one claim (--single) share nothing: so each claim alone is
-missing in every case. With --alone the adapters have one claim of version 1.7 each, or none, and are judged by
-the topics about those claims. With --beside they have the claims of the template and one more, and have every topic. With --none there is one adapter that claims nothing at all, and has every topic.
+A set depends only on its number and the seed. A topic of cases is not repeated: if an earlier
+set lacked the same claims, among those that the topic's sources name, the topic is left out.
+Sets of one claim (--single) share nothing: so each claim alone is missing in every case. With
+--alone the adapters have one claim of version 1.7 each, or none, and are judged by the topics
+about those claims. With --beside they have the claims of the template and one more, and have
+every topic. With --none there is one adapter that claims nothing at all, and has every topic.
 
 Usage: sets.py --certify PROGRAM --lacking OBJECT --adapter NAME [--count N] [--first N] [--seed N] [--sample PERCENT]
        [--single | --alone | --beside | --none] [--quick] [--jobs N]
@@ -39,8 +42,9 @@ EVERYWHERE = ('qp_reusable', 'max_send_sge', 'max_recv_sge', 'max_write_sge', 'm
 # Without any claim: what has entries, too, goes with its entries; the test programs post from several threads.
 THINGS = ('windows', 'reregister', 'dmabuf', 'srq', 'resizing', 'peer')
 KEPT = ('thread_safe_queues', 'max_send_sge', 'max_recv_sge', 'max_write_sge', 'disconnect_pdata', 'confirm_pdata')
-# What the template of a provider claims (rnicpi/template), and single claims that need an engine, a transport or a device, each with what it
-# needs. Other claims beside those of the template: conformance/judge/certify/tests/claims.
+# The claims of the template provider (rnicpi/template), and single claims that need an engine, a
+# transport or a device, each with the claims that it depends on.
+# conformance/judge/certify/tests/claims has other claims that are added to those of the template.
 TEMPLATE = ('completion_acked', 'remote_status', 'in_order_completion', 'cq_notify_flag', 'cq_arm_count', 'solicited_works',
             'thread_safe_queues', 'enables_modifiable', 'ord_increasable', 'ird_modifiable', 'connect_pdata', 'accept_pdata', 'reject_pdata', 'max_ird', 'max_ord')
 BESIDE = {
@@ -80,7 +84,7 @@ def claims():
 
 
 def draw(number, args, names):
-    """What a set lacks: names, with a value where a number is lowered."""
+    """The claims that a set lacks, with a value for those that are numbers and are only lowered."""
     source = random.Random(args.seed * 1000003 + number)
     if args.single:
         chosen = [names[number % len(names)]]
@@ -90,7 +94,7 @@ def draw(number, args, names):
 
 
 def beside(names, wanted):
-    """What an adapter lacks that has the claims of the template and those that are wanted."""
+    """The claims to remove so that an adapter has those of the template and the wanted ones."""
     words = dict(word.split('=') if '=' in word else (word, None) for word in wanted.split())
     lacks = {name: 1 if name.endswith('_sge') else 0 for name in names if name not in TEMPLATE and name not in words}
     return {**lacks, **{name: value for name, value in words.items() if value}, **dict.fromkeys(thing for thing in THINGS if thing not in words)}
@@ -119,7 +123,8 @@ def topics_of(args):
 
 
 def share(sets, topics, args):
-    """For each set, the topics that no earlier set has run with the same claims missing; of a sample, some of them."""
+    """For each set, the topics that no earlier set has run with the same claims missing; with
+    --sample, a share of them."""
     known = set()
     single = args.single
     for number, lacks in enumerate(sets):

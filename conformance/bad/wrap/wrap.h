@@ -2,15 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A provider that stands in front of another one. An adapter of it is opened as
+ * A provider that wraps another one. Its adapters are opened as
  *
  *     defect:ID:NAME    the adapter NAME with one defect (defect.h); the defect "none" changes nothing
  *     faulty:NAME       the adapter NAME, whose calls fail as ITAPI_FAULTY says (faulty.h)
- *     record:NAME       the adapter NAME, and ITAPI_RECORD names the file that says what passes (record.h)
+ *     record:NAME       the adapter NAME, and ITAPI_RECORD names the file of the recording (record.h)
  *
- * Every handle of the access layer is a wrap_obj, which names the object of the wrapped provider. The registered
- * entries (wrap_entries.c) call those of the adapter's own tables, wrap_rnic::ops. They are at first those of
- * wrap_plain*.c, which pass every call on; a defect replaces some of them.
+ * Every handle of the access layer is a wrap_obj, which names the object of the wrapped provider.
+ * The registered entries (wrap_entries.c) call those of the adapter's own tables, wrap_rnic::ops.
+ * They are initially those of wrap_plain*.c, which pass every call on; a defect replaces some of
+ * them.
  *
  * Only for one process: the maps name objects by their address.
  */
@@ -163,8 +164,9 @@ void *wrap_ready(struct wrap_obj *obj, void *inner);
 /* Take it out of the list, if it is there, and free it. NULL: nothing. */
 void wrap_free(struct wrap_obj *obj);
 /*
- * A request is answered. It is found no more, but the last WRAP_CONSUMED stay in memory: an answer that comes twice
- * reaches the wrapped provider, which refuses it.
+ * A connection request was answered. It is not found any more, but the last WRAP_CONSUMED requests
+ * stay in memory. So if the program answers one twice, the second answer still reaches the wrapped
+ * provider, which refuses it.
  */
 void wrap_consume(struct wrap_obj *request);
 /* Free what a context still has, and then the context. */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The entries that are registered: each calls the adapter's own entry, wrap_rnic::ops. So one process can have
- * several adapters open, each with another defect.
+ * The entries that are registered with the access layer: each calls the entry of its adapter,
+ * wrap_rnic::ops. So one process can open several adapters with different defects.
  */
 #include "wrap.h"
 

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A copy of a provider whose tables can be changed before it is handed over: how every provider of conformance/
- * that stands in front of another one begins. The wrapped provider may be older (its tables are shorter: the rest
- * is NULL) or newer (what is not known here is cut off).
+ * A copy of a provider whose tables can be changed before it is registered. Every provider of
+ * conformance/ that wraps another one begins with it. The wrapped provider may be older (its tables
+ * are shorter; the remaining entries are NULL) or newer (unknown entries are cut off).
  */
 #ifndef WRAP_TABLES_H
 #define WRAP_TABLES_H

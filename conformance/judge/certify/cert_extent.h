@@ -4,7 +4,8 @@
 #define CERT_EXTENT_H
 
 /*
- * What a process holds: a case compares it before and after the same was done many times.
+ * The resources of a process. A case compares them before and after the same work was done many
+ * times.
  */
 
 #include <stdint.h>
@@ -24,8 +25,9 @@ struct cert_extent cert_extent_now(struct cert *cert);
 /* Is nothing more than @p before now, nor the memory by more than 4 MiB? */
 bool cert_extent_fits(struct cert *cert, const struct cert_extent *before);
 /*
- * Fails the case if this does not hold. Waits as long as cert_patience for what goes a little later: a thread that was
- * joined, a descriptor that the service thread closes.
+ * Fails the case if the resources have grown. Waits up to cert_patience for resources that are
+ * released a little later: a thread that is being joined, a descriptor that the service thread
+ * closes.
  */
 void cert_extent_expect(struct cert *cert, const struct cert_extent *before);
 

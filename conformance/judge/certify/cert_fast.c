@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The fast path as cases call it: each entry notes for its thread that it is inside, and calls the provider's. So an
- * upcall can be judged by where its thread is. A process certifies one provider, so there is one table.
+ * The fast path as cases call it: each entry records for its thread which call it is in, and calls
+ * the provider's entry. So an upcall can be judged by what its thread is doing. A process certifies
+ * one provider, so there is one table.
  */
 #include <string.h>
 
@@ -29,8 +30,9 @@ fast_enter(enum cert_fast what)
 }
 
 /*
- * A request, a receive and their segments are borrowed for the call. The provider gets a copy, which is overwritten when the call
- * has returned: whoever looks there later finds no segment that is any good.
+ * A request, a receive and their segments are valid only during the call. The provider gets a copy,
+ * which is overwritten when the call has returned, so a provider that reads them later finds
+ * invalid segments.
  */
 #define LENT_SEGMENTS 128u
 #define SPOILT        0xa5

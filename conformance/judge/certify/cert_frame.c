@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The frame around one case: its host, its random numbers, what it says, and what is expected of every case when it
- * returns. A failure ends the process at once, without atexit functions, since the provider may be in any state.
+ * The frame around one case: its host, its random numbers, its output, and the checks that follow
+ * every case. A failure ends the process at once, without atexit functions, since the provider may
+ * be in any state.
  */
 #include "cert_frame.h"
 

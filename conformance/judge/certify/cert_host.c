@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each entry counts and calls that of the production table, with its own first argument. Any thread may call; counts and
- * orders are atomic. Timers and tasks end by themselves, so at the end the production host is asked for those that are
- * still queued.
+ * Each entry counts and calls that of the production table, with its own first argument. Any thread
+ * may call; counts and orders are atomic. Timers and tasks may end without a further call, so they
+ * are not counted; at the end the production host reports those that are still queued.
  */
 #include "cert_host.h"
 

@@ -4,8 +4,8 @@
 #define CERT_HOST_H
 
 /**
- * @file cert_host.h
- * @brief The certifying host: the production host table with a front that counts, refuses on demand and repeats.
+ * @file cert_host.h @brief The certifying host: a wrapper of the production host table that counts
+ * calls, makes them fail on demand, and gives repeatable random numbers.
  *
  * Each case has one. The entries are those of production, so a provider is judged on what it will run on.
  */
@@ -45,10 +45,8 @@ void cert_host_copy_only(struct cert_host *host, bool on);
 unsigned cert_host_attached(const struct cert_host *host);
 unsigned cert_host_watched(struct cert_host *host);
 /**
- * @name Memory that runs out
- * What the calling thread allocates by malloc and its like, and by anonymous mmap, fails as ordered. What the services of
- * the host allocate for themselves neither counts nor fails.
- * @{
+ * @name Memory that runs out Allocations of the calling thread, by malloc and its like and by
+ * anonymous mmap, fail as ordered. Those of the host's own services neither count nor fail. @{
  */
 /** False: the allocator of this process is a sanitizer's or valgrind's. */
 bool cert_host_can_starve(void);

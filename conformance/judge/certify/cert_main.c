@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-certify-cases: the program that holds the cases and the provider. it-certify starts it as often as it takes, and
- * reads its records; people start it under a debugger:
+ * it-certify-cases: the program that contains the cases and loads the provider. it-certify starts
+ * it as often as needed, and reads its records; developers start it under a debugger:
  *
  *     gdb --args it-certify-cases --adapter iwarp verbs.first.0001
  */

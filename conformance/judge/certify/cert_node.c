@@ -135,7 +135,8 @@ cqs_free(struct cert_end *end)
 }
 
 /*
- * The queues, and the privileged half of the queue pair. False: it was granted more slots than its queues have room for.
+ * Creates the queues and the privileged half of the queue pair. False: the provider granted more
+ * slots than its queues have.
  */
 static bool
 end_create(struct cert_end *end, const struct ri_qp_init *asked, const struct ri_qp_init *slots,
@@ -242,8 +243,8 @@ cert_end_move(struct cert_end *end, enum ri_qp_state state)
 /* --- memory ---------------------------------------------------------------------------------- */
 
 /*
- * Octets in front of a region and behind it that nothing may change, whatever a case does. Neither is a round number, and no
- * region begins at a page; but memory is aligned as malloc aligns it.
+ * Guard octets in front of a region and behind it, which no operation may change. Neither is a
+ * round number, and no region begins at a page; but memory is aligned as malloc aligns it.
  */
 #define GUARD_FRONT  208u
 #define GUARD_BEHIND 231u

@@ -147,8 +147,8 @@ bool cert_patience(struct cert *cert, gint64 *until);
 /** The same without progress: this thread only sleeps. */
 bool cert_patience_asleep(struct cert *cert, gint64 *until);
 /**
- * The next connection event for a context (0: for any), taken; it must be of this kind. The end of a time-wait does not
- * count as one unless it is this kind.
+ * Takes the next connection event for a context (0: for any), which must be of this kind. The end
+ * of a time-wait is skipped, unless it is the kind that is expected.
  */
 struct ri_cm_event cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx);
 /* The same of a request at a listener; that an earlier request is gone may be told before it. */

@@ -268,7 +268,7 @@ cert_profile_lack(const struct ri_rnic_attr *attr, const char *needs)
 		if (**one == '\0')
 			continue;
 		if (!condition_read(*one, &condition))
-			return g_strdup_printf("\"%s\" is no condition", *one);
+			return g_strdup_printf("\"%s\" is not a condition", *one);
 		if (is_met(&condition, attr))
 			continue;
 		if (condition.negated)
@@ -287,7 +287,7 @@ cert_profile_check(const char *needs)
 		struct condition condition;
 
 		if (!condition_read(*one, &condition))
-			return g_strdup_printf("\"%s\" is no condition", *one);
+			return g_strdup_printf("\"%s\" is not a condition", *one);
 	}
 	return NULL;
 }

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Records the upcalls of one adapter, and judges each: the thread is in no control verb, but on the service thread or in
- * an entry of the fast path that may make upcalls; the object exists; the values are of the interface. A recorder is
- * never freed, so that a provider that is too late cannot do damage with it.
+ * Records the upcalls of one adapter, and judges each: the thread must not be in a control verb,
+ * but be the service thread or in an entry of the fast path that may make upcalls; the object must
+ * exist; the values must be defined by the interface. A recorder is never freed, so that a late
+ * upcall cannot access freed memory.
  */
 
 #include <stdatomic.h>
@@ -348,8 +349,9 @@ cert_cm_request(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx
 }
 
 /*
- * Who counts what was raised expects that something has not come, or not twice. What is under way on the service thread counts, so the
- * four that count wait for it: otherwise the answer would depend on how soon that thread got a processor.
+ * A case that counts events expects that one has not come, or has come only once. An upcall may
+ * still be in progress on the service thread, so the four functions that count wait for that
+ * thread. Otherwise the result would depend on how soon it gets a processor.
  */
 
 /* RI_EVENT_NONE: any. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Tables of it-certify that other sources of the tree contain.
+"""Makes tables for it-certify from comments in other sources.
 
 - The title of each test of itapi/tests: the first sentence of the comment above its function. A test without one is an error.
 - The meaning of each attribute of the profile: the comment of its member of struct ri_rnic_attr.

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Unaffiliated events, each once, in order, naming its spigot; which spigots are online; and which adapters say that they
- * have failed. No event tells a failure [IT 14.7].
+ * Compares unaffiliated events (each once, in order, with the right spigot), which spigots are
+ * online, and which adapters report that they have failed. No event reports the failure of an
+ * adapter [IT 14.7].
  */
 #include "df_compare.h"
 #include "it_ext.h"

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a program must show according to the model, and what it showed on an adapter. Both are divided by settlements,
- * numbered from 0: points at which every posted request has ended, the dispatchers are empty and the memory does not
- * change. Observations are compared only there.
+ * The results of a program as the model predicts them, and as they were observed on an adapter.
+ * Both are divided by settlements, numbered from 0. A settlement is a point at which every posted
+ * request has ended, the dispatchers are empty and the memory does not change. Observations are
+ * compared only there.
  */
 #ifndef DF_EXPECT_H
 #define DF_EXPECT_H
@@ -127,8 +128,8 @@ struct df_wr {
 };
 
 /*
- * A message that takes one of the receives of an S-RQ. The cookie of its completion tells which; the rest of the
- * completion is known before.
+ * A message that takes any of the receives of an S-RQ. The cookie of its completion shows which
+ * one; the rest of the completion is predicted.
  */
 struct df_take {
 	struct df_wr wr;

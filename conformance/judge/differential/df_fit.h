@@ -7,9 +7,11 @@
 #include "df_program.h"
 
 /*
- * The program that shows most on an adapter of that profile. Programs are generated for an adapter that can do everything: on one with
- * fewer segments nearly every request would only be refused, and on one whose endpoints cannot be reset nearly every connect. So most
- * requests get as many segments as there are, and a reset becomes a new endpoint. The caller owns the result.
+ * Changes a program so that it tests as much as possible on an adapter of that profile. Programs
+ * are generated for an adapter that can do everything: on one with fewer segments nearly every
+ * request would only be refused, and on one whose endpoints cannot be reset nearly every connect.
+ * So most requests get no more segments than the adapter has, and a reset is replaced by a new
+ * endpoint. The caller owns the result.
  */
 struct df_program *df_fit(const struct df_program *program, const struct df_profile *profile);
 

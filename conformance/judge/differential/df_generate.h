@@ -20,8 +20,8 @@ enum df_draw {
 };
 
 /*
- * The program of a seed: the same on every adapter and every machine. Documents name programs of no bit by their seeds, so
- * these do not change.
+ * The program of a seed: the same on every adapter and every machine. Documents refer to programs
+ * without option bits by their seeds, so these must not change.
  */
 struct df_program *df_generate(uint32_t seed, unsigned draw);
 

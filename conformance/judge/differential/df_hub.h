@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The affiliated events of an IA, by the world whose object they name. An IA has one dispatcher for all of them [IT 6.1.1],
- * and worlds of several threads may use the IA, so a thread that looks takes every event that is there and leaves those of
- * the others in the hub. The events of one object keep their order.
+ * Distributes the affiliated events of an IA to the worlds (threads with their objects) that use
+ * it. An IA has one dispatcher for all of these events [IT 6.1.1]. So a thread that looks for its
+ * events takes all that are queued, and leaves those of other worlds here. Events of one object
+ * keep their order.
  *
  * Any thread may call.
  */

@@ -14,8 +14,8 @@
  *     differential --adapter iwarp --threads 4 --seed 1 --count 300
  *     differential --print --seed 7
  *
- * With --threads programs of consecutive seeds run at the same time on the same IAs. What disagrees only then is shown
- * as it is.
+ * With --threads programs of consecutive seeds run at the same time on the same IAs. A disagreement
+ * that appears only then is printed without shrinking.
  *
  * A disagreement is shrunk, unless --no-shrink is given, and printed with its seed and the program as
  * text, which --program performs again. ITAPI_TEST_PROGRAMS in the environment is a limit to --count,

@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The model's endpoints and connections, and its settlements [IT 4], [IT 7.3], [IT 7.6]. In the model every request
- * runs at once. That is what the specification lets a consumer see of an established connection, once all completions
- * are there. If a connection ends while requests are outstanding, the specification leaves open which of them ran;
- * then the model expects "done or flushed", and the memory that they write becomes undefined. What is open beyond
- * that, for example whether a call already finds the end of a connection, is kept out of programs: such a step is
- * left out, or a settlement is made before it.
+ * The model's endpoints and connections, and its settlements [IT 4], [IT 7.3], [IT 7.6]. In the
+ * model every request runs at once. That is what the specification lets a consumer see of an
+ * established connection, once all completions are there. If a connection ends while requests are
+ * outstanding, the specification leaves open which of them ran; then the model expects "done or
+ * flushed", and the memory that they write becomes undefined. Other results that the specification
+ * leaves open, for example whether a call already sees the end of a connection, are kept out of
+ * programs: such a step is left out, or a settlement is made before it.
  */
 #include "df_model.h"
 
@@ -200,8 +201,8 @@ settle_open(struct df_model *model)
 }
 
 /*
- * Is it known which completions the dispatchers with threshold 0 get [IT 6.2.4]? Not if a connection ends, since its
- * completions must be taken at once then.
+ * Sets for each dispatcher with threshold 0 [IT 6.2.4] whether its completions are known. They are
+ * not if a connection ends, because its completions must be taken at once then.
  */
 static void
 settle_watch(const struct df_model *model, struct df_settle *now)

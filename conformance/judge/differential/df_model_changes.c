@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Changes of objects that live on: attributes of endpoints [IT 3], sizes of dispatchers [IT 6.5] and of shared receive queues
- * [IT 12.11], listeners that go and come back. What has changed is from then on as if it had been made like that.
+ * Changes of objects that live on: attributes of endpoints [IT 3], sizes of dispatchers [IT 6.5]
+ * and of shared receive queues [IT 12.11], listeners that go and come back. A changed object
+ * behaves as if it had been created with the new attributes.
  *
  * Not determined, and so left out: a size below what is outstanding where the adapter may grant more than is asked for, and
  * the depths of Reads of an established connection, which has negotiated them.
@@ -102,8 +103,8 @@ evd_size(struct df_model *model, const struct df_step *step)
 }
 
 /*
- * What a dispatcher is now decides which other way it may go [IT 6.3.2]. The new way reports what is queued meanwhile, so
- * nothing is settled before.
+ * The present mode of a dispatcher decides which modes it may change to [IT 6.3.2]. Events that are
+ * queued meanwhile are reported in the new mode, so no settlement is made before the change.
  */
 static void
 evd_way(struct df_model *model, const struct df_step *step)

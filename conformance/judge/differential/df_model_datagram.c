@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Datagram endpoints and address handles of the model [IT 5]. Nothing tells the sender whether a datagram arrived, so a
- * datagram that must not be delivered may still be under way at any later time. Receives that it could take are left
- * out of the program from then on (model_ud::stray). At most one datagram is under way to an endpoint in a group, so the
- * order of arrival does not matter.
+ * Datagram endpoints and address handles of the model [IT 5]. The sender never learns whether a
+ * datagram arrived, so a datagram that must not be delivered may still be in transit at any later
+ * time. From then on the program posts no receive that it could take (model_ud::stray). At most one
+ * datagram is under way to an endpoint in a group, so the order of arrival does not matter.
  */
 #include <string.h>
 

@@ -9,8 +9,9 @@
  * full or absent are lost [IT 6.1.4], [IT 6.7.3]. A spigot that is down ends no connection: what is posted waits, so the
  * settlement of such a group begins with the spigot going up. A datagram is lost or not, so none is sent meanwhile.
  *
- * A failed adapter has no event. Its connections break; then each call whose first handle is good tells it [IT 1.6], except
- * calls that free. Statuses of arguments behind the handles may be told instead [IT 1.2].
+ * The failure of an adapter raises no event. Its connections break; then each call whose first
+ * handle is valid reports the failure by its status [IT 1.6], except calls that free. A status for
+ * an invalid argument may be returned instead [IT 1.2].
  *
  * Left out: the spigots of an adapter without the fault door. They are interfaces of the host, which no program changes
  * for itself; the test `spigot` of itapi/tests does so in a network namespace. No adapter raises

@@ -111,8 +111,8 @@ refuse_atomic(struct df_model *model, const struct df_step *step)
 }
 
 /*
- * The number of slots that are in use for certain, and of those that may be: requests whose events may have come or
- * not.
+ * Refuses a post if its queue has no slot. Some slots are certainly in use, others possibly: those
+ * of requests whose events may have come or not.
  */
 static void
 refuse_slots(struct df_model *model, const struct df_step *step)

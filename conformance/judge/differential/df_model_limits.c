@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Watermarks of shared receive queues and of their endpoints [IT 12.7] to [IT 12.10]. Their events have no order among
- * other events, so a settlement only tells which of them come until it is over: one for each watermark that was passed,
- * and no other. A low watermark is passed by the number of receives that are left, which every settlement knows.
+ * Watermarks of shared receive queues and of their endpoints [IT 12.7] to [IT 12.10]. Their events
+ * have no order relative to other events, so the model only predicts which of them have come by the
+ * end of a settlement: one for each watermark that was passed, and no other. A low watermark is
+ * passed by the number of receives that are left, which every settlement knows.
  *
  * The high watermarks count receives whose completions were not taken. So a settlement that passes one leaves the
  * completions of that node where they are until the event, or the end of the connection, is there. An end of another

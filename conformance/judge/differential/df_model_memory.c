@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Octets of the model. Requests take effect in the order of the program, which is right where the specification
- * orders them [IT 7.5] and where they do not overlap. Where two requests of one group overlap without an order, all
- * octets that the group wrote become undefined: any value is right until a defined value is written. Copies of
- * undefined octets are undefined. Nobody looks at memory between two settlements.
- * Freedoms: pieces, order, late, torn, overtake (conformance/judge/freedoms.toml).
+ * Octets of the model. Requests take effect in the order of the program, which is right where the
+ * specification orders them [IT 7.5] and where they do not overlap. Where two requests of one group
+ * overlap without an order, all octets that the group wrote become undefined: any value is right
+ * until a defined value is written. Copies of undefined octets are undefined. Memory is not read
+ * between two settlements. Freedoms: pieces, order, late, torn, overtake
+ * (conformance/judge/freedoms.toml).
  */
 #include <string.h>
 

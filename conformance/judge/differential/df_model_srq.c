@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues of the model [IT 12]. An S-RQ may give a message any of its receives [IT 12.4]. So the model
- * knows how many receives are left, and which ones may be among them, and each message is a "take": the comparison
- * finds the receive by the cookie of the completion, and the message by its endpoint, since the completions of one
- * endpoint have the order of its messages. All memory where the message may be is undefined for the model, but the
- * take has the octets, and the comparison finds them in the receive that the completion names.
+ * Shared receive queues of the model [IT 12]. An S-RQ may give a message any of its receives [IT
+ * 12.4]. So the model knows how many receives are left, and which ones may be among them, and each
+ * message is a "take": the comparison finds the receive by the cookie of the completion, and the
+ * message by its endpoint, since the completions of one endpoint have the order of its messages.
+ * All memory into which the message may have gone is undefined for the model. The "take" contains
+ * the octets, and the comparison looks for them in the receive that the completion names.
  *
  * Not determined, and so left out: messages for which the receives would give different results, and messages near
  * the end of a connection, since a receive may have been taken or not then.

@@ -298,8 +298,9 @@ run_remote_unlink(struct df_model *model, const struct df_step *step, struct df_
 /* --- proof --------------------------------------------------------------------------------- */
 
 /*
- * Does the end of the request show by itself? Its completion, if it has one, says that it is done here, and all
- * requests before it. The completion of a Read, and of a Send whose receive is complete, says the same of the peer.
+ * Does it take another request to prove that this one has ended? A completion proves that the
+ * request, and all requests before it, are done at this side. The completion of a Read, and that of
+ * a Send whose receive has completed, also prove it for the peer.
  */
 static bool
 needs_proof(const struct df_step *step)
@@ -435,8 +436,9 @@ receive(struct df_model *model, const struct df_step *step)
 }
 
 /*
- * A message that is one too many for the hard watermark of its receiver [IT 12.9]: it takes no receive, and the messages
- * before it were delivered. Only the end of its group shows that, since completions that are taken do not count.
+ * A message that exceeds the hard watermark of its receiver [IT 12.9]: it takes no receive, and the
+ * messages before it were delivered. Only the end of its group shows that, since completions that
+ * are taken no longer count.
  */
 static void
 work_beyond(struct df_model *model, const struct df_step *step, struct model_verdict *verdict)
@@ -482,8 +484,8 @@ request(struct df_model *model, const struct df_step *step)
 		return;
 	}
 	/*
-	 * A message that no receive takes would wait, and all requests behind it; the end of what cannot be proven
-	 * would not be seen. Or it ends the connection; Freedoms: unready
+	 * A message without a receive would wait, with all requests behind it, so the end of requests
+	 * without completions could not be observed. Or it ends the connection; Freedoms: unready
 	 */
 	if (is_message(step) && verdict.near == 0 && verdict.takers.count == 0)
 		model_skip(model);

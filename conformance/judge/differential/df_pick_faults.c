@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Choices for faults. A dispatcher for unaffiliated events is small, so a row of changes fills it. After a spigot went down,
- * the next steps mostly find it so; it goes up again soon.
+ * Random choices for faults. A dispatcher for unaffiliated events is small, so a series of changes
+ * fills it. After a spigot went down, most of the next steps run while it is down; it goes up again
+ * soon.
  */
 #include "df_pick.h"
 

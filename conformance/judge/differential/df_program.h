@@ -95,8 +95,8 @@ struct df_seg {
 };
 
 /*
- * The context of a remote access: 'l' of an LMR, 'r' of an RMR; 'L', 'R' the former one of that place; 'x' an invalid
- * one.
+ * The context (key) of a remote access: 'l' that of an LMR, 'r' of an RMR; 'L', 'R': the previous
+ * key of that place; 'x': an invalid key.
  */
 struct df_key {
 	char kind;

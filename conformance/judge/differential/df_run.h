@@ -31,8 +31,8 @@ struct df_record *df_run_program_on(const struct world_ias *ias, const struct df
 /* --- between the files of the runner --------------------------------------------------------- */
 
 /*
- * Wait for what is expected by the next settlement, take everything, look at states and memory. False: an event did
- * not come.
+ * Wait for the events that the next settlement expects, take all events, and read states and
+ * memory. False: an event did not come.
  */
 bool run_settle(struct df_run *run);
 /* Reset; a "not yet" is no final status, since the transport may need time to finish. */

@@ -2,17 +2,19 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A settlement: wait until every event has come that must come, take all others, then read the endpoints and the
- * memory. Nothing is judged here. First the dispatchers are emptied once, which also sends requests that
- * IT_COALESCE_WR_FLAG holds back. Then the events of connections are awaited: when the event of an end is there, all
- * completions of that endpoint must be in their dispatchers (R-05), so these are emptied at once and later
- * completions are marked. Completions of requests and of receives have dispatchers of their own, so their order among each other is not looked
- * at (Freedoms: answer). Then the completions that must come are awaited. Last, Writes and requests without
- * completions are followed by a Read of the runner, whose completion says that they are done [IT 7.5]. It has no octets, if
- * the device takes that well.
+ * A settlement: wait until every event has come that must come, take all others, then read the
+ * endpoints and the memory. Nothing is judged here. First the dispatchers are emptied once, which
+ * also sends requests that IT_COALESCE_WR_FLAG holds back. Then the events of connections are
+ * awaited: when the event of an end is there, all completions of that endpoint must be in their
+ * dispatchers (R-05), so these are emptied at once and later completions are marked. Completions of
+ * requests and of receives have dispatchers of their own, so their relative order is not compared
+ * (Freedoms: answer). Then the completions that must come are awaited. Last, Writes and requests
+ * without completions are followed by a Read of the runner, whose completion says that they are
+ * done [IT 7.5]. It has length 0, if the device supports that.
  *
- * A dispatcher with threshold 0 is looked at before all that, if the model knows what it gets: a wait returns an event
- * as soon as a notification event is queued; without one it returns none, and tells when all completions are queued.
+ * A dispatcher with threshold 0 is examined before all that, if the model knows its completions: a
+ * wait returns an event as soon as a notification event is queued; without one it returns none, and
+ * reports when all completions are queued.
  */
 #include <string.h>
 

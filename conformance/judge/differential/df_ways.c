@@ -69,7 +69,7 @@ way_of(struct ways *ways, it_evd_handle_t evd)
 		if (ways->way[i].evd == evd)
 			return &ways->way[i];
 	}
-	g_error("an aggregate names a dispatcher that is no member");
+	g_error("an aggregate names a dispatcher that is not a member");
 }
 
 static it_status_t

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The ways in which the runner hears of the events of a dispatcher [IT 6.3]: it waits, the dispatcher is a member of an aggregate of
- * either kind, or it has a callback. A wait takes an event only when that way has reported it, so a notification that is lost is an
- * event that does not come.
+ * The ways in which the events of a dispatcher are reported to the runner [IT 6.3]: it waits, the
+ * dispatcher is a member of an aggregate of either kind, or it has a callback. The runner takes an
+ * event only after it was reported in that way, so a lost notification shows as an event that does
+ * not come.
  *
  * One thread calls, that of the world; callbacks run on others.
  */

@@ -300,8 +300,8 @@ at_most(const char *attribute, int wanted)
 }
 
 /*
- * Where the set-up exchanges no depths, an endpoint serves as many Reads as another one can have outstanding: how many an
- * application may post is its own business then.
+ * If the set-up exchanges no depths, an endpoint must serve as many Reads as its peer can have
+ * outstanding; the application then has to know how many it may post.
  */
 static void
 depths_set(const struct world_node *node, const struct df_step *step, it_rc_only_attributes_t *rc)

@@ -96,8 +96,9 @@ struct world_ias *world_ias_open(const char *adapter, bool several);
 char *world_ias_close(struct world_ias *ias);
 struct world *world_open(const struct world_ias *ias);
 /*
- * Free everything but the IAs, children first; returns the name of the object that could not be freed, or NULL. By
- * force: what can be freed; the rest ends with the IAs, and they may use the memory until then, so it stays.
+ * Free everything but the IAs, children first; returns the name of the object that could not be
+ * freed, or NULL. By force: frees what can be freed. The remaining objects end with the IAs and may
+ * use the memory until then, so the memory stays.
  */
 char *world_close(struct world *world, bool by_force);
 /* Those of the zone of an endpoint; they are made when they are needed first, since an adapter may have few regions. */

@@ -3,9 +3,10 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Lets it-wire judge siw, the software iWARP of Linux, in a guest of conformance/wire/lab.
 
-The judge runs on the host, in the namespace of the guest's network device; it-wire-peer-verbs runs in the guest. Some
-cases break siw or the guest's kernel. Then a new guest goes on: first with the case that could not be judged, and if
-it is to blame itself, with the one behind it. Results are printed as TAP.
+The judge runs on the host, in the namespace of the guest's network device; it-wire-peer-verbs
+runs in the guest. Some cases break siw or the guest's kernel. Then a new guest is booted and
+repeats the case that could not be judged. If that case breaks this guest, too, a further guest
+continues with the next case. Results are printed as TAP.
 """
 
 import argparse
@@ -38,7 +39,7 @@ VERDICT = re.compile(r'(not ok|ok) \d+ - (\S+?):?(?: (.*))?$')
 
 
 class Result:
-    """What became of a case: its outcome, and why."""
+    """The result of a case: its outcome, and why."""
 
     def __init__(self, outcome, text=''):
         self.outcome, self.text, self.capture, self.notes = outcome, text, None, []
@@ -55,7 +56,7 @@ def outcome_of(verdict, text):
 
 
 class Boot:
-    """One guest and the cases that it came to."""
+    """The results that one guest gave."""
 
     def __init__(self, command, log):
         self.results = {}       # in their order
@@ -105,7 +106,7 @@ class Boot:
 
 
 class Judge:
-    """A run over as many guests as it takes."""
+    """A run of all cases, over as many guests as needed."""
 
     def __init__(self, arguments):
         self.arguments = arguments

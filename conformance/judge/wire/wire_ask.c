@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Steps that begin with `peer`: what the helper does, and what it must say of its stack.
+ * Steps that begin with `peer`: the helper does something, and what it reports of its stack is
+ * compared.
  */
 
 #include <string.h>

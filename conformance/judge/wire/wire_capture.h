@@ -7,8 +7,9 @@
  * @file wire_capture.h
  * @brief What passed on the connections of a case, as a pcapng file.
  *
- * The judge sees octets and no packets. The headers of Ethernet, IP and TCP around them are made up, so that other
- * programs can read the file: a packet for each send and receive, with its time, and a handshake before the first.
+ * The judge sees octets, not packets. So the headers of Ethernet, IP and TCP are invented, so that
+ * other programs can read the file: a packet for each send and receive, with its time, and a
+ * handshake before the first.
  */
 
 #include <glib.h>

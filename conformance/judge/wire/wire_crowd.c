@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A crowd: many connections of a case that say nothing, a part of a Request, or a whole one that is not answered. Some
- * may leave. When the peer's user answers late, each one that has stayed must be served or refused.
+ * A crowd: many connections of a case that send nothing, a part of a Request, or a whole Request
+ * that is not answered. Some of them may be closed. When the peer's user answers late, each
+ * connection that is still open must be accepted or refused.
  */
 
 #include <poll.h>
@@ -67,8 +68,8 @@ wire_crowd_gone(struct wire_run *run, char *const *words, GError **error)
 			continue;
 		run->conn = conn;
 		/*
-		 * If the judge has left it by a FIN, a Reply may be before the end: the peer's user accepts what
-		 * waits until the peer has seen that FIN.
+		 * If the judge has closed this connection by a FIN, a Reply may come before the end: until the
+		 * peer has seen the FIN, its user may accept the request.
 		 */
 		if (conn->left && conn->in->len == 0 && conn->end == WIRE_END_NONE)
 			(void)wire_conn_wait(conn, wire_run_deadline(run));

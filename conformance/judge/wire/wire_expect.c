@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What must come back. Each FPDU is checked against the rules that always apply: its own header, the MSN, MO and TO that
- * go on where the segment before ended. Then the step's own words are compared.
+ * Checks what the peer sends. Each FPDU is checked against the rules that always apply: its own
+ * header, and MSN, MO and TO, which must continue the segment before it. Then the step's own words
+ * are compared.
  *
  * Standards: RFC 5040 sections 4 to 7, RFC 5041 sections 4 to 7.
  */
@@ -343,8 +344,9 @@ others_skip(struct wire_run *run, char *const *words, GError **error)
 }
 
 /*
- * `partly`: gather the segments of a message as far as they come. Before its last segment another message may begin, or
- * the stream may end, but no FIN may come inside an FPDU. A reset may: a peer need not wait for ever for a slow judge.
+ * `partly`: gather the segments of a message as far as they come. Before the message is complete
+ * another message may begin, or the stream may end, but no FIN may come inside an FPDU. A reset
+ * may, since a peer need not wait indefinitely for a slow judge.
  */
 static gboolean
 part_wait(struct wire_run *run, guint wanted, struct message *message, GError **error)
@@ -440,8 +442,8 @@ anything_wait(struct wire_run *run, GError **error)
 }
 
 /*
- * Nothing more, then the end: a FIN, a reset, or either. With `behind=CODES` a Terminate of one of these codes may come before
- * the end.
+ * Expect no more data, then the end: a FIN, a reset, or either. With `behind=CODES`, a Terminate
+ * with one of these codes may come before the end.
  */
 static gboolean
 end_step(struct wire_run *run, char *const *words, GError **error)

@@ -7,8 +7,9 @@
  * @file wire_marker.h
  * @brief MPA markers (RFC 5044 section 4.3), written and read, right and wrong.
  *
- * A marker stands at each 512th octet of a stream, counted from its first octet of full operation: two reserved octets
- * and FPDUPTR, the octets from the length field of its FPDU to itself. One between two FPDUs belongs to the second.
+ * A marker lies at each 512th octet of a stream, counted from its first octet of full operation:
+ * two reserved octets and FPDUPTR, the octets from the length field of its FPDU to itself. One
+ * between two FPDUs belongs to the second.
  */
 
 #include <glib.h>
@@ -28,9 +29,9 @@ struct wire_mark_fault {
 };
 
 /**
- * @brief Append octets of one FPDU, with the markers that their place in the stream wants.
- * @param[in] position  octets of the stream before the FPDU
- * @param[in] fault     what is wrong with them, or NULL
+ * @brief Append the octets of one FPDU, with markers at the places that the position in the stream
+ * requires. @param[in] position octets of the stream before the FPDU
+ * @param[in] fault     the fault to put into the markers, or NULL
  * @return how many markers were put in
  */
 guint wire_markers_put(GByteArray *out, const guint8 *body, gsize len, guint64 position,

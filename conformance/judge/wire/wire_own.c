@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A helper for one case, which the case may kill: a process of its own, started by the helper of the session, so that it
- * runs beside the stack under test. The neighbour stays with the helper of the session.
+ * A helper for one case, which the case may kill. It is a process of its own, started by the helper
+ * of the session, so that it runs beside the stack under test. The neighbour, the good connection
+ * beside all cases, stays with the helper of the session.
  */
 
 #include <string.h>

@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the stack under test is able to, found out on the wire before the first case: cases name it in `needs`.
+ * Abilities of the stack under test, found out on the wire before the first case; cases name them
+ * in `needs`.
  *
  *   crc, no-crc                        whether it wants a CRC that the judge does not ask for
  *   markers, no-markers                whether it takes a Request that wants markers

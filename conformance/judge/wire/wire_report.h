@@ -4,8 +4,8 @@
 #define WIRE_REPORT_H
 
 /**
- * @file wire_report.h
- * @brief What became of the cases: TAP as they run, JSON and HTML in the end; and the deviations that are known.
+ * @file wire_report.h @brief The results of the cases: TAP while they run, JSON and HTML at the
+ * end; and the known deviations.
  */
 
 #include <glib.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A case from its start to its end, and the neighbour: a good connection that is made once and must work after every
- * case.
+ * Runs a case from its start to its end, and checks the neighbour: a good connection that is made
+ * once and must still work after every case.
  */
 
 #include "wire_run.h"
@@ -241,7 +241,7 @@ plain_step(struct wire_run *run, char *const *words, GError **error)
 	else if (strcmp(verb, "reset") == 0)
 		wire_conn_reset(run->conn);
 	else if (strcmp(verb, "wait") != 0 || words[1] == NULL)
-		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no step", verb);
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a step", verb);
 	else if (wire_number(words[1], NULL, &ms, error))
 		g_usleep((gulong)ms * 1000);
 	else
@@ -284,8 +284,9 @@ loop_end(const struct wire_run *run, guint from)
 }
 
 /*
- * Run the steps from number `at` up to `end`. "loop COUNT" runs what follows, up to "end", COUNT times, and "loop COUNT long" as
- * often again as the judge was asked for. In a loop, the name `i` counts from 0.
+ * Run the steps from number `at` up to `end`. "loop COUNT" repeats the steps up to its "end" COUNT
+ * times; "loop COUNT long" multiplies that by the judge's option for long runs. In a loop, the name
+ * `i` counts from 0.
  */
 static gboolean
 range_run(struct wire_run *run, guint at, guint end, GError **error)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Scripts to cases. The lines of a case are kept as text until its end. Then each combination of the values of its
- * variables, and each role, makes one case of it: the variables are replaced in the text, and the lines are read.
+ * Makes cases from scripts. The lines of a case are kept as text until its end. Then each
+ * combination of its variables' values, and each role, becomes a case of its own: the variables are
+ * replaced in the text, and the lines are parsed.
  */
 
 #include "wire_script.h"
@@ -115,7 +116,7 @@ variable_read(struct draft *draft, const char *line, GError **error)
 			continue;
 		}
 		if (from > to || to - from > RANGE_MAX)
-			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no range", *word);
+			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a range", *word);
 		for (guint value = from; value <= to; value++)
 			g_ptr_array_add(values, g_strdup_printf("%u", value));
 	}
@@ -149,7 +150,7 @@ setting_read(struct wire_case *one, char **words, GError **error)
 		const char *equals = strchr(*word, '=');
 
 		if (equals == NULL)
-			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no setting", *word);
+			return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a setting", *word);
 		g_hash_table_insert(one->set, g_strndup(*word, (gsize)(equals - *word)),
 				    g_strdup(equals + 1));
 	}
@@ -332,7 +333,7 @@ lines_read(const struct reader *reader, char **lines, guint *number, GError **er
 			draft_end(&draft);
 			draft_begin(&draft);
 		} else if (draft.lines->len == 0) {
-			good = wire_fail(error, WIRE_ERROR_SCRIPT, "the first line is no case");
+			good = wire_fail(error, WIRE_ERROR_SCRIPT, "the first line is not a case");
 		}
 		if (good && g_str_has_prefix(line, "each ")) {
 			good = variable_read(&draft, line, error);

@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * FPDUs that the judge sends. A step names the message, and the fields that are not as they should be.
+ * FPDUs that the judge sends. A step names the message, and the fields that deviate from a valid
+ * one.
  */
 
 #include <string.h>
@@ -94,7 +95,7 @@ crc_set(char *const *words, struct wire_fpdu *fpdu, GError **error)
 	else if (strcmp(crc, "plain") == 0)
 		fpdu->crc_kind = WIRE_CRC_PLAIN;
 	else
-		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no kind of CRC", crc);
+		return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a kind of CRC", crc);
 	return TRUE;
 }
 
@@ -246,8 +247,8 @@ fpdu_octets(struct wire_run *run, char *const *words, const GByteArray *body, en
 }
 
 /*
- * `place=N`: let the next FPDU begin N octets before a marker. A Write fills the stream up to there; it changes nothing,
- * since it has the octets that are in the region `open` already.
+ * `place=N`: let the next FPDU begin N octets before a marker. A Write fills the stream up to
+ * there. It has no effect, since it contains the octets that are in the region `open` already.
  */
 static gboolean
 place_reach(struct wire_run *run, char *const *words, GError **error)
@@ -365,7 +366,7 @@ wire_send_step(struct wire_run *run, char *const *words, GError **error)
 	else if (strcmp(words[1], "octets") == 0)
 		octets = wire_octets(words[2], error);
 	else
-		wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is no message", words[1]);
+		wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' is not a message", words[1]);
 	if (octets == NULL)
 		return FALSE;
 	if (octets->len > 2)

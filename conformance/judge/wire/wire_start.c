@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The MPA start-up: frames of any form, and the start that most cases want before their steps.
+ * The MPA start-up: frames of any form, and the ordinary start-up that precedes the steps of most
+ * cases.
  *
  * Standards: RFC 5044 section 7.1, RFC 6581.
  */

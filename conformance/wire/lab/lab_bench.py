@@ -53,7 +53,7 @@ def make_bench(arguments):
 
 
 def run_case(bench, case, limit):
-    """Runs one case; returns its result and why, and what the case has for the report."""
+    """Runs one case; returns its result, the reason, and details for the report."""
     bench.begin(min(case.limit, limit), case.environment())
     detail = None
     try:
@@ -67,7 +67,7 @@ def run_case(bench, case, limit):
 
 
 def after_case(bench):
-    """Ends what a case left behind; returns what is wrong with the guest then, as text."""
+    """Ends the processes that a case left; returns what is wrong with the guest then, as text."""
     bench.ours.end_all()
     stuck = bench.theirs.end_all()
     trouble = bench.theirs.kernel_trouble()
@@ -77,7 +77,8 @@ def after_case(bench):
 
 
 def case_breaks(case, trouble, gone=False):
-    """Whether the guest failed as it is known to when the processes of this case end: in that place, or so that nothing answers."""
+    """Whether the guest has failed in the way that is known for this case: at the known place in
+    the kernel, or so that it does not answer."""
     return bool(case.breaks) and (gone or case.breaks in trouble)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What tshark says of the frames in a capture that one side sent."""
+"""Lets tshark judge the frames that one side sent in a capture."""
 
 import os
 import subprocess
@@ -14,11 +14,11 @@ MOST_COMPLAINTS = 10
 
 
 def judge(path, ipv4, ipv6):
-    """How many FPDUs those addresses sent, and what is wrong with them: a list of lines.
+    """The number of FPDUs that those addresses sent, and the list of complaints about them.
 
     A line about a wrong CRC names the operation, the length and both checksums.
 
-    tshark takes two connections between the same ports for one, so it does not see the later one.
+    tshark takes two connections between the same ports for one, so later ones are left out.
     """
     with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as folder:
         copy = os.path.join(folder, 'copy.pcap')
@@ -27,7 +27,7 @@ def judge(path, ipv4, ipv6):
 
 
 def judge_all(path, ipv4, ipv6):
-    """The same for a capture in which no connection has the ports of an earlier one."""
+    """Judges a capture in which no connection has the ports of an earlier one."""
     command = TSHARK + ['-r', path, '-O', 'iwarp_mpa,iwarp_ddp_rdmap', '-Y',
                         f'(ip.src == {ipv4} || ipv6.src == {ipv6}) && (iwarp_mpa || iwarp_ddp || iwarp_ddp_rdmap)']
     fpdus, complaints, number, length, unnamed = 0, [], '', '', False

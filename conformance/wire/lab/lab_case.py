@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What a case is, and what it may use while it runs.
+"""The classes of a case and of the bench that it uses while it runs.
 
 A file in cases/ has a list CASES. A case has a name, a function that runs it, and the guest that it
 needs: the parameters of siw, and whether the peer is across the tap device ('link') or both ends are
@@ -27,7 +27,7 @@ class Skipped(Exception):
 
 @dataclasses.dataclass
 class Case:
-    """One case; `known` names the defect that lets it fail, if that is to be so for a while."""
+    """One case. `known` names a defect because of which it may fail for a while."""
     name: str
     run: callable
     crc: bool = False
@@ -43,17 +43,18 @@ class Case:
     long: bool = False          # takes too long for the usual run
 
     def siw(self):
-        """The parameters of siw in the guest that this case wants."""
+        """The parameters of siw that this case needs in the guest."""
         return f'mpa_crc_required={int(self.crc)} peer_to_peer={int(self.p2p)}'
 
     def environment(self):
-        """What our side asks for: the same as siw, and to be told why connections end."""
+        """The environment of our side: the same settings as siw's, and a log that says why
+        connections end."""
         return {'ITAPI_MPA_CRC': 'on' if self.crc else 'off', 'ITAPI_MPA_PEER_TO_PEER': 'on' if self.p2p else 'off',
                 'ITAPI_LOG': 'info'}
 
 
 class Bench:
-    """What a case runs on: our side, their side (where siw is), the link between, and time."""
+    """The environment of a case: our side, their side (where siw is), the link between, and time."""
 
     def __init__(self, ours, theirs, build, topology):
         self.ours, self.theirs = ours, theirs
@@ -127,9 +128,11 @@ class Bench:
                 raise Failed(f'it ended, or its time was over, before it said {words}:\n{side.says(job)}')
 
     def pair(self, server, client, port, statuses=(0, 0), env=None, their_env=None):
-        """Runs a server and then its client, each (side, argv), and waits for both; what both said.
+        """Runs a server and then its client, each (side, argv), and waits for both; returns what
+        both printed.
 
-        `env` is for our side, `their_env` for the other. If one of them ends badly, the other gets a moment only.
+        `env` is for our side, `their_env` for the other. If one of them fails, the other gets
+        only a moment more.
         """
         environments = [env if side is self.ours else their_env for side, _ in (server, client)]
         jobs = [(server[0], self.server(*server, port, environments[0]))]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""The tests of IT-API on a device of the guest, by way of vp/ib, and where a device is known to differ.
+"""Runs the tests of IT-API on a device of the guest over vp/ib, and knows where a device deviates.
 
 devices.toml names each test that a device cannot pass, with the paragraph that says why. Such a test is left out of its
 program's run, since a failed test ends the program. Case `devices deviations` runs them one by one and fails if one passes.
@@ -21,7 +21,7 @@ TOPIC = 'itapi/tests/test-itapi-'
 
 
 def deviations(device):
-    """What a device does otherwise: a list of entries of devices.toml."""
+    """The known deviations of a device: a list of entries of devices.toml."""
     with open(os.path.join(FOLDER, 'devices.toml'), 'rb') as file:
         return tomllib.load(file).get(device, [])
 
@@ -46,12 +46,13 @@ def load_provider(bench):
 
 
 def tests_of(said):
-    """What the output of a program tells of its tests: {path: (passed, reason to be skipped)}."""
+    """The results of tests, from the output of a program: {path: (passed, reason for a skip)}."""
     return {path: (verdict == 'ok', skipped) for verdict, path, skipped in TEST_LINE.findall(said)}
 
 
 def run_topic(bench, topic, device, env=None):
-    """One program of tests on a device, without the tests that are known to differ; returns what became of each."""
+    """Runs one test program on a device, without the tests that are known to differ; returns the
+    result of each test."""
     load_provider(bench)
     left_out = [entry['test'] for entry in deviations(device) if program_of(entry) == topic]
     argv = [os.path.join(bench.build, TOPIC + topic), f'ib:{device}']

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes doc/devices.md: what vp/ib can do with each device of the guest, and where a device differs."""
+"""Writes doc/devices.md: the abilities of vp/ib with each device of the guest, and the deviations
+of each device."""
 
 import lab_device
 
@@ -65,7 +66,7 @@ def claims(infos):
 
 
 def cell(told, left_out):
-    """What became of one topic on one device."""
+    """The result of one topic on one device, as a cell of the table."""
     if told is None:
         return 'not run'
     words = [f'{told["passed"]} passed']
@@ -75,7 +76,7 @@ def cell(told, left_out):
 
 
 def details_of(run, cases):
-    """The cases of devices of a run, each with its result, and what they had for the page."""
+    """The cases about devices of a run, each with its result, and their details for the page."""
     details = [(case, run.results.get(case.name)) for case in cases if case.name.startswith('devices ')]
     told = [(told.get('detail') or {}) for _, told in details if told]
     return (details, {detail['device']: detail['info'] for detail in told if 'info' in detail},
@@ -83,7 +84,8 @@ def details_of(run, cases):
 
 
 def write_devices(path, runs, date):
-    """Writes the page from the results of the runs, if cases of devices ran: all from the first, the topics from each."""
+    """Writes the page from the results of the runs, if cases about devices ran: everything from the
+    first run, the topics from each."""
     told = [(run, *details_of(run, cases)) for run, cases in runs]
     if not told or not told[0][2]:
         return

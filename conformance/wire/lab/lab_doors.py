@@ -24,8 +24,9 @@ DIFFERS = programs_table.DIFFERS
 MACHINE = 'x86_64-linux-gnu'        # of the host and the guest: there are no others
 REFUSED = 'ERRNO: Connection refused'       # what a client of perftest says over siw in the case of its row's `again`
 COPIED = 3000017                    # octets of a file that is copied
-# The server of perftest frees its queue pair when it has sent its last message. siw fails the last Send of its client if the
-# connection ends before siw has completed it, though the server has received that Send.
+# The server of perftest frees its queue pair when it has sent its last message. If the connection
+# ends before siw has completed the client's last Send, siw fails that Send, although the server
+# has received it.
 LATE_RESET = re.compile(r'Bad wc status 2\n Unable to write to socket/rdma_cm\n'
                         r'Failed to close connection between server and client\n Trying to close this side resources\n')
 
@@ -38,7 +39,8 @@ def behind_door(bench, command, adapter='iwarp'):
 def in_lab(row):
     """The row as the lab runs it: less data, since the guest is slow, and no more output than a case keeps.
 
-    siw throws away what is under way when a process ends, so what the server of rstream sends last is little, too.
+    siw drops data in transit when a process ends, so the last transfer of rstream's server is
+    small, too.
     """
     def words(text):
         for long, short in (('-n 500', '-n 50'), ('-I 10', '-I 1'), ('-S 65536 -C 50', '-S 4096 -C 50'), ('-V -v', '-V')):
@@ -49,8 +51,9 @@ def in_lab(row):
                                server=words(row.server), says=() if row.name.startswith('rping') else says)
 
 
-# What siw has not, or the guest: atomic operations, a device for DAPL. qperf needs a library of its own over siw (guest.md), sizes
-# up to 8 MiB take too long, and the client of fio sends when a slow server has posted no receive yet.
+# Programs that cannot run over siw in the guest: siw has no atomic operations, and DAPL has no
+# device for it. qperf needs an extra library (guest.md), sizes up to 8 MiB take too long, and
+# fio's client sends before a slow server has posted a receive.
 NOT_OVER_SIW = re.compile(r'ib_atomic|d(apl)?test|qperf|fio-send|.*-a$')
 ROWS = {row.name: row for row in map(in_lab, programs_table.ROWS)
         if row.server and row.adapters[0].startswith('iwarp') and row.result != programs_table.REFUSED and not NOT_OVER_SIW.match(row.name)}
@@ -73,7 +76,8 @@ class Pair:
         return self.wrap(side, [self.fill(word, self.bench.port) for word in command.split()])
 
     def run(self):
-        """Both to their end, and what the row wants to be judged beside what they say; what the client said."""
+        """Runs both programs to their ends, and makes the further check that the row asks for;
+        returns what the client printed."""
         absent = door_programs.missing([word.format(**self.values) for word in self.row.programs()])
         if absent:
             raise Skipped(f'not installed: {", ".join(absent)}')
@@ -82,7 +86,8 @@ class Pair:
         return self.run_again()
 
     def run_again(self):
-        """Both to their end, once more if the row says so; what the client said."""
+        """Runs both programs to their ends, a second time if the row allows that; returns what the
+        client printed."""
         until = self.bench.until
         try:
             return self.run_once()
@@ -109,7 +114,8 @@ class Pair:
         return client_said
 
     def copy(self):
-        """A program that copies a file from its client to its server; both must have the same octets then."""
+        """Runs a program that copies a file from its client to its server, and compares the two
+        files."""
         bench, sums = self.bench, []
         with self.folders():
             bench.run(self.client, ['sh', '-c', f'head -c {COPIED} /dev/urandom >{self.folder}/source'])

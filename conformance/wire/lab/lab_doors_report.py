@@ -49,7 +49,7 @@ RESULTS = {'ok': 'works', 'failed': 'fails', 'known': 'known to fail', 'skip': '
 
 
 def text_of(told):
-    """What became of one case, for a cell."""
+    """The result of one case, as text for a cell."""
     if told is None or told['why'] == NO_TIME:
         return 'not run'
     why = told['why'] if told['result'] in ('known', 'skip') else ''

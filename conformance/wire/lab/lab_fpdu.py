@@ -2,11 +2,12 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Whether the FPDUs of one side start and end with TCP segments, from a capture of Ethernet frames.
 
-For each connection the stream of octets is walked: the MPA Request or Reply, then FPDU after FPDU by its length. An FPDU is
-cut if a TCP segment ends inside it and another one goes on. Segments that are sent again are left out, and so are streams
-with markers and what is no MPA. So is a segment that fills the window of the peer to the last octet: TCP sends such a one by
-itself, to probe the window, when it was too small for a whole segment for some 200 ms. So is one that carries SACK blocks:
-they take room of the segment that nobody could foresee.
+For each connection the stream is parsed: the MPA Request or Reply, then one FPDU after another
+by its length. An FPDU is cut if a TCP segment ends inside it and another one goes on. Not judged
+are retransmitted segments, streams with markers, and streams that are not MPA. Nor is a segment
+that fills the peer's window to the last octet: TCP itself sends such a segment to probe the
+window if it was too small for a whole segment for some 200 ms. Nor is a segment with SACK
+blocks, whose size the sender could not foresee.
 """
 
 import collections
@@ -81,7 +82,7 @@ def option_of(segment, kind, otherwise):
 
 
 class Stream:
-    """What one side sends on one connection."""
+    """The octets that one side sends on one connection."""
 
     def __init__(self, syn):
         self.mtu = option_of(syn, MSS, 0) + HEADERS[syn.kind]
@@ -97,7 +98,8 @@ class Stream:
         self.fpdus = self.cut = 0
 
     def unit(self):
-        """The length of what `waiting` begins with: the Request or Reply, or an FPDU; None if that is not known yet."""
+        """The length of the Request, Reply or FPDU at the beginning of `waiting`; None if that is
+        not known yet."""
         if self.started:
             if len(self.waiting) < 2:
                 return None
@@ -110,7 +112,7 @@ class Stream:
         return FRAME_HEADER + int.from_bytes(self.waiting[18:20], 'big')
 
     def take(self, segment):
-        """Walks the octets of a segment that were not there before."""
+        """Parses the octets of a segment that are new."""
         seen = (self.next - segment.sequence) & 0xffffffff
         if not self.judged or seen > 1 << 31:
             self.judged = False     # a segment before this one is missing in the capture
@@ -138,7 +140,8 @@ class Stream:
 
 
 def copy_without_used_ports(path, copy):
-    """Copies a capture without connections whose pair of ports had another one before; returns how many those are."""
+    """Copies a capture without connections that have the ports of an earlier one; returns how many
+    were left out."""
     begun, again = {}, set()
     with open(path, 'rb') as file, open(copy, 'wb') as out:
         out.write(file.read(24))
@@ -155,7 +158,8 @@ def copy_without_used_ports(path, copy):
 
 
 def streams_of(path, addresses):
-    """What those addresses sent, a Stream for each connection that begins in the capture."""
+    """A Stream for each connection that begins in the capture, with the octets that those addresses
+    sent."""
     sources = {socket.inet_pton(socket.AF_INET6 if ':' in one else socket.AF_INET, one) for one in addresses}
     streams = []
     open_streams, scales = {}, {}
@@ -181,7 +185,8 @@ def streams_of(path, addresses):
 
 
 def aligned(path, addresses, places=None):
-    """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one; `places` gets a line of each."""
+    """{MTU: (FPDUs that those addresses sent, segments that ended inside one)}; `places` gets a
+    line for each such segment."""
     total = {}
     for stream in streams_of(path, addresses):
         if stream.judged and stream.fpdus:

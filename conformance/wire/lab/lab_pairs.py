@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""How cases start lab-itapi on our side and lab-verbs on theirs."""
+"""Functions by which cases start lab-itapi on our side and lab-verbs on theirs."""
 
 import contextlib
 import tempfile
 
 
 def talk(bench, role, family=4, ours=(), theirs=(), both=(), statuses=(0, 0), env=None, peer='lab-verbs', their_env=None):
-    """One talk between lab-itapi and another program; `role` is ours: initiator or responder. What both said, ours first.
+    """Runs one exchange between lab-itapi and another program; `role` is that of our side:
+    initiator or responder. Returns what both printed, our side first.
 
     `ours`, `theirs` and `both` are options of the programs; `statuses` is ours first, too. `env` and `their_env` are
     variables of the two.

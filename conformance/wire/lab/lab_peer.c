@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * lab-peer: what RNIC-PI 1.7 has that IT-API has not, on a device of the guest, between two processes. They exchange queue pair
- * numbers, packet numbers and addresses over a pair of sockets, bring their queue pairs up by them, and look at each octet.
+ * lab-peer: tests the parts of RNIC-PI 1.7 that IT-API does not offer, on a device of the guest,
+ * between two processes. They exchange queue pair numbers, packet numbers and addresses over a
+ * socket pair, bring their queue pairs up with them, and check each octet.
  *
  *     lab-peer PROVIDER ADAPTER TOPIC
  *

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""rdma-core's own tests on rxe0 in the guest, beside what is expected of them behind the verbs door on emul:ib.
+"""rdma-core's own tests on rxe0 in the guest; their results are compared with those expected behind
+the verbs door on emul:ib.
 
-pyverbs-rxe.txt has a line for each test whose result on rxe0 is another one, with the reason: by kernel, and for both. A test that
-the guest's kernel does not survive is left out.
+pyverbs-rxe.txt has a line for each test whose result on rxe0 differs, with the reason, for one
+kernel or for both. A test that crashes the guest's kernel is left out.
 """
 
 import os
@@ -38,7 +39,7 @@ def run_tests(bench, left_out):
 
 
 class Comparison:
-    """What became of each test on rxe0, by what both lists say."""
+    """Compares the result of each test on rxe0 with both lists."""
 
     def __init__(self, kernel):
         self.door = test_pyverbs.Expected(os.path.join(DOORS, 'pyverbs-expected.txt'), 'emul:ib')
@@ -71,7 +72,7 @@ class Comparison:
 
 
 def compare(bench):
-    """All tests; each difference must be in the list. Returns the counts and the differences."""
+    """Runs all tests; each difference must be in the list. Returns the counts and the differences."""
     if bench.topology != 'link':
         raise Skipped('there is no tap device, and the guest without one has siw only')
     if not os.path.exists(test_pyverbs.TESTS):

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * For LD_PRELOAD in the guest: no queue pair has an empty queue. qperf makes such ones for tests in which a side sends
- * or receives nothing. siw refuses an empty send queue, and libsiw cannot map an empty receive queue.
+ * A library for LD_PRELOAD in the guest, which makes each queue of a queue pair at least one entry
+ * large. qperf creates empty queues for tests in which a side sends or receives nothing. siw
+ * refuses an empty send queue, and libsiw cannot map an empty receive queue.
  */
 
 #include <dlfcn.h>

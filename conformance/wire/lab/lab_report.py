@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes doc/interop.md: what a run found, by peer and role."""
+"""Writes doc/interop.md: the results of a run, by peer and role."""
 
 
 HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only -->
@@ -36,7 +36,7 @@ def setting(case):
 
 
 def row_of(rows, case, told):
-    """Counts one result in its row: passed, run, the settings, what did not pass."""
+    """Adds one result to its row: passed, run, settings, and what did not pass."""
     row = rows.setdefault(case.table, [0, 0, set(), []])
     row[1] += told['result'] != 'skip'
     row[0] += told['result'] == 'ok'
@@ -48,14 +48,15 @@ def row_of(rows, case, told):
 
 
 def frames_text(run):
-    """What was found in the captures."""
+    """Returns the sentence about our FPDUs in the captures."""
     fpdus = ', '.join(f'{cut} of {fpdus} at MTU {mtu}' for mtu, (fpdus, cut) in sorted(run.aligned.items()))
     return (f'tshark looked at {run.frames} FPDUs of ours and complained of {run.complaints}. A TCP segment of ours ended '
             f'inside an FPDU: {fpdus}.\n\n')
 
 
 def write_report(path, runs, date):
-    """Writes for each run, which has one kernel, the table of the cases that have a row in it, and what was found in its captures."""
+    """Writes for each run (one kernel each) the table of the cases that have a row in it, and the
+    findings in its captures."""
     with open(path, 'w', encoding='utf-8') as file:
         file.write(HEAD % date.isoformat())
         for run, cases in runs:

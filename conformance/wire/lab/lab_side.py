@@ -26,7 +26,7 @@ OF_A_PROCESS = 'traps: '    # begins a line about a fault of a process
 
 
 class Gone(Exception):
-    """The guest cannot be spoken to any more."""
+    """The guest does not answer any more."""
 
 
 class Local:
@@ -64,7 +64,8 @@ class Local:
             return None
 
     def listens(self, job, port, seconds):
-        """Waits until somebody in the job's network listens on the TCP port; false if that does not happen."""
+        """Waits until a socket in the job's network namespace listens on the TCP port; false if
+        that does not happen."""
         process = self.jobs[job][0]
         until = time.monotonic() + seconds
         while process is not None and process.poll() is None:
@@ -82,7 +83,7 @@ class Local:
             os.killpg(process.pid, number)
 
     def says(self, job):
-        """What a job has said so far, the end of it if that is much."""
+        """Returns the output of a job so far; only its end if it is long."""
         output = self.jobs[job][1]
         output.seek(0, os.SEEK_END)
         output.seek(max(0, output.tell() - OUTPUT_LIMIT))
@@ -97,7 +98,7 @@ class Local:
             return ''
 
     def end_all(self):
-        """Kills what still runs, and forgets all jobs; returns how many do not even end then."""
+        """Kills jobs that still run, and forgets all; returns how many could not be killed."""
         stuck = 0
         for process, output in self.jobs.values():
             if process is not None:
@@ -114,7 +115,8 @@ class Local:
         return stuck
 
     def kernel_trouble(self):
-        """What this machine's kernel says from its first complaint about itself on; usually nothing."""
+        """What this machine's kernel has logged since its first report of a bug in itself; usually
+        empty."""
         if self.kernel_log is None:
             self.kernel_log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
         self.kernel_lines += kernel_records(self.kernel_log)
@@ -125,7 +127,7 @@ class Local:
 
 
 def kernel_records(log):
-    """What the kernel has logged since the last time, line by line."""
+    """The lines that the kernel has logged since the last call."""
     lines = []
     while True:
         try:
@@ -138,7 +140,7 @@ def kernel_records(log):
 
 
 def listening(pid, port):
-    """Whether a socket of the network that the process is in listens on that TCP port."""
+    """Whether a socket in the network namespace of that process listens on that TCP port."""
     for table in ('tcp', 'tcp6'):
         try:
             with open(f'/proc/{pid}/net/{table}', encoding='ascii') as file:
@@ -151,7 +153,7 @@ def listening(pid, port):
 
 
 class Remote:
-    """The same in the guest: each call is a line to the agent and a line back."""
+    """Jobs in the guest: each call is a line to the agent and a line back."""
 
     def __init__(self, host, port=AGENT_PORT):
         self.file = socket.create_connection((host, port), PATIENCE).makefile('rw', encoding='utf-8')
@@ -171,7 +173,7 @@ class Remote:
 
 
 def serve(side, port=AGENT_PORT):
-    """Lets one Remote after the other call the methods of a side; for ever."""
+    """Lets one Remote after another call the methods of a side; does not return."""
     with socket.create_server(('0.0.0.0', port)) as listener:
         while True:
             connection = listener.accept()[0]

@@ -31,8 +31,8 @@ def all_cases():
 def cases_of(length, suite='stable'):
     """The cases of a run that is 'quick', 'usual' or 'full', with the kernel of Debian's release or of its backports.
 
-    The later kernel has all cases in a full run only. A usual run has the quick ones and those of some groups on it, a
-    quick run those that are marked.
+    With the later kernel, only a full run has all cases. A usual run has the quick ones and
+    those of some groups, a quick run those that are marked for it.
     """
     later = suite == 'backports'
     if length == 'full':
@@ -46,7 +46,7 @@ def cases_of(length, suite='stable'):
 def boots_of(cases):
     """The cases by the guest that they need: a list of (topology, parameters of siw, cases).
 
-    What may break the guest's kernel comes last, so that a fresh guest is needed for no other case.
+    Cases that may crash the guest's kernel come last, so that no other case needs a fresh guest.
     """
     boots = {}
     for case in cases:

@@ -38,7 +38,7 @@ lab_number(const char *text, uint64_t least, uint64_t most, uint64_t *number, GE
 		value <<= *end++ == 'k' ? 10 : 20;
 	*number = value;
 	return (end != text && *end == '\0' && value >= least && value <= most) ||
-	       lab_fail(error, "%s is no number of %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
+	       lab_fail(error, "%s is not a number of %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
 			text, least, most);
 }
 

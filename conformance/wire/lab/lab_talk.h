@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A small protocol for two programs that test each other's RDMA: lab-itapi over IT-API, lab-verbs over
- * rdma_cm and verbs. One side leads: it has a list of operations, tells the other one, the follower, of
- * each by a letter, a Send of LAB_LETTER octets, and waits for the follower's verdict. Both verify every
- * octet. A side is a server (no host) or a client, and leads or follows, in any combination.
+ * A small protocol for two programs that test each other's RDMA: lab-itapi over IT-API, lab-verbs
+ * over rdma_cm and verbs. One side leads: it has a list of operations, announces each to the other
+ * side, the follower, by a Send of LAB_LETTER octets (a "letter"), and waits for the follower's
+ * verdict. Both verify every octet. A side is a server (no host) or a client, and leads or follows,
+ * in any combination.
  *
- * The follower's next receive is posted before it answers, so no Send finds none.
+ * The follower posts its next receive before it answers, so each Send finds a receive.
  */
 #ifndef LAB_TALK_H
 #define LAB_TALK_H

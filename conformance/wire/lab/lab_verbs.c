@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * lab-verbs: one side of lab_talk.h over rdma_cm and verbs, with nothing of ours below it. It polls; each
- * time that there is nothing it sleeps on the channel of connection events for a moment.
+ * lab-verbs: one side of lab_talk.h over rdma_cm and verbs; it contains no code of the library. It
+ * polls; when a poll finds nothing, it sleeps a moment on the channel of connection events.
  */
 
 #include <errno.h>

@@ -3,11 +3,12 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Runs the cases of conformance/wire/lab/cases in guests whose kernel drives siw.
 
-There are two kernels, that of Debian's release and the later one of its backports; where the second
-cannot be had, the run says why. One guest is booted for each set of siw's parameters, and again if its
-kernel broke. Each case prints a line of TAP as it ends; the last line is "N passed, N failed, N skipped". With --again a case that fails
-in one guest and passes in the next counts as skipped, and both are told: such a case is unsteady, which
-the usual run finds out and counts as a failure.
+There are two kernels, that of Debian's release and the later one of its backports; if the second
+is not available, the run says why. One guest is booted for each set of siw's parameters, and
+again if its kernel crashed. Each case prints a line of TAP as it ends; the last line is "N
+passed, N failed, N skipped". With --again a case that fails in one guest and passes in the next
+counts as skipped, and both results are reported. Such a case is unsteady; the usual run, without
+--again, counts it as a failure.
 """
 
 import argparse
@@ -49,8 +50,9 @@ SUITES = ('stable', 'backports')    # of Debian, from which vm-build takes the k
 PEER_BUG_PLACE = 'cm_work_handler'
 PEER_BUG = ('the connection manager of Linux stops with a BUG if a connection in peer-to-peer mode ends before it was '
             'reported as established [WIRE 14.2]')
-# What a case may tell beside its result: listeners that siw lost, where the kernel failed after the case, and figures of
-# a program over a device of the kernel and behind the verbs door, with their ratio.
+# Further results that a case may report: listeners that siw lost, whether the kernel failed after
+# the case, and figures of a program over a device of the kernel and behind the verbs door, with
+# their ratio.
 NOTED = ('lost listeners', 'broke', 'kernel', 'beside', 'door', 'speed')
 # What a case says that failed because of a frame of siw with a wrong CRC. The capture must show that frame, too.
 WRONG_CRC = 'CRC is wrong; this end sent a Terminate'
@@ -64,7 +66,7 @@ class NoGuest(Exception):
 
 
 def enough_memory(mib):
-    """Whether the machine has that much to spare."""
+    """Whether the machine has that much free memory."""
     with open('/proc/meminfo', encoding='ascii') as file:
         free = re.search(r'^MemAvailable:\s+(\d+)', file.read(), re.MULTILINE)
     return free is None or int(free.group(1)) > mib * 1024
@@ -75,7 +77,8 @@ def last_line(text):
 
 
 def complaint_of(command, limit):
-    """Runs a program; returns what it complained of, or nothing if it succeeded. All its processes end with it."""
+    """Runs a program; returns its error output, or '' if it succeeded. All its processes are killed
+    at the end."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           text=True, errors='replace', start_new_session=True) as process:
         try:
@@ -91,7 +94,8 @@ def complaint_of(command, limit):
 
 
 def try_command(command, trials, limit):
-    """Runs a program until it succeeds, at most so often and each time so many seconds; then there is no guest."""
+    """Runs a program until it succeeds, at most `trials` times with `limit` seconds each; then
+    raises NoGuest."""
     for _ in range(trials):
         complaint = complaint_of(command, limit)
         if not complaint:
@@ -100,7 +104,7 @@ def try_command(command, trials, limit):
 
 
 def release_of(suite):
-    """The release of the kernel that was built for the guest; nothing if none was."""
+    """The release of the kernel that was built for the guest; '' if none was built."""
     link = 'current' if suite == 'stable' else f'current-{suite}'
     try:
         with open(os.path.join(os.environ['RDMA_LAB_CACHE'], link, 'release'), encoding='ascii') as file:
@@ -110,9 +114,9 @@ def release_of(suite):
 
 
 def prepare(build, suite, quick):
-    """Sees to it that a guest with this kernel boots; returns the topologies that are possible."""
+    """Makes sure that a guest with this kernel boots; returns the topologies that are possible."""
     if os.uname().machine != 'x86_64':
-        raise NoGuest('this machine is no x86-64')
+        raise NoGuest('this machine is not x86-64')
     if not enough_memory(1500):
         raise NoGuest('less than 1.5 GB of memory are free')
     os.environ.setdefault('RDMA_LAB_CACHE', os.path.join(
@@ -132,7 +136,7 @@ def prepare(build, suite, quick):
 
 
 class Run:
-    """The run with one kernel: its cases, what came of them, and its files."""
+    """The run with one kernel: its cases, their results, and its files."""
 
     def __init__(self, arguments, suite, tally, number):
         self.arguments = arguments
@@ -172,7 +176,7 @@ class Run:
                           '--', 'python3', '-B', f'{HERE}/lab_agent.py']
 
     def boot(self, topology, siw, cases):
-        """Boots a guest and runs cases in it; notes what they did."""
+        """Boots a guest, runs cases in it, and records their results."""
         self.boots += 1
         name = f'{self.boots:02}-{topology}-{siw.replace(" ", "-")}'
         capture = os.path.join(self.work, name + '.pcap') if topology == 'link' else None
@@ -196,7 +200,7 @@ class Run:
         return guest.returncode
 
     def follow(self, guest, log):
-        """Notes results until the guest ends; returns the name of a case that had begun then."""
+        """Records results until the guest ends; returns the name of a case that was running then."""
         running = None
         for line in guest.stdout:
             log.write(line)
@@ -212,7 +216,8 @@ class Run:
             return ''.join(log.readlines()[-SHOWN_LINES:])
 
     def judge_suspects(self, capture):
-        """Whether tshark, too, finds as many wrong CRCs of the peer as cases failed for: then they have a second guest."""
+        """Cases failed because of a wrong CRC of the peer: do they get a second guest? Yes if
+        tshark finds as many wrong CRCs in the capture."""
         if not self.suspects:
             return
         complaints = lab_capture.judge(capture, *PEER_ADDRESSES)[1] if os.path.exists(capture) else []
@@ -226,9 +231,10 @@ class Run:
         self.suspects.clear()
 
     def judge_capture(self, name, capture, wanted):
-        """Lets tshark look at every frame of ours in what passed the link, and looks for FPDUs that were cut.
+        """Lets tshark check every frame of our side in the capture of the link, and looks for FPDUs
+        that were cut.
 
-        The capture is kept if something is wrong in it, or if it is wanted because a case failed.
+        The capture is kept if it shows a fault, or if a case failed (`wanted`).
         """
         complaints = []
         if shutil.which('tshark') is None:
@@ -306,7 +312,8 @@ class Run:
                                'why': f'the guest did not come up; see {self.logs}'})
 
     def begin(self):
-        """Sees to the guest, and says which kernel it has; returns the topologies that are possible."""
+        """Prepares the guest and prints its kernel's release; returns the topologies that are
+        possible."""
         topologies = prepare(self.build, self.suite, self.arguments.length == 'quick')
         self.kernel = release_of(self.suite)
         if self.suite != SUITES[0]:
@@ -324,7 +331,8 @@ class Run:
         print(f'ok {self.number} - {name} # SKIP no guest can run: {reason}', flush=True)
 
     def run(self, topologies, cases):
-        """Runs all cases, and those that may run again once more; all have a result then."""
+        """Runs all cases, and failed ones that may be repeated a second time; all have a result
+        then."""
         minutes = self.arguments.minutes or (75 if self.arguments.length == 'full' else 15)
         self.until = time.time() + minutes * 60
         self.known = {case.name: case.known for case in cases if case.known}

@@ -91,8 +91,8 @@ struct peer_message {
 };
 
 /*
- * Makes a connection and posts its receives, then connects it, or accepts the next request. `reply` is the
- * server's private data, NULL for none. Whatever happened, the connection is to be closed.
+ * Make a connection and post its receives, then connect it, or accept the next request. `reply` is
+ * the server's private data, or NULL. Also after a failure the caller closes the connection.
  */
 bool peer_conn_open(struct peer_conn *conn, struct peer_side *side, const struct peer_shape *shape,
 		    GError **error);
@@ -100,8 +100,9 @@ bool peer_conn_meet(struct peer_conn *conn, const struct tool_words *reply, GErr
 void peer_conn_close(struct peer_conn *conn);
 
 /*
- * The same two for a server that may begin to listen only a moment later: a client that is refused tries again.
- * Whatever happened, the connection is to be closed.
+ * The client's side of the two calls above, for a server that may begin to listen a moment later:
+ * if the connection is refused, the client tries again. Also after a failure the caller closes the
+ * connection.
  */
 bool peer_conn_persist(struct peer_conn *conn, struct peer_side *side,
 		       const struct peer_shape *shape, GError **error);

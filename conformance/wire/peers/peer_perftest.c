@@ -26,11 +26,12 @@
  * The server stops listening when it has the first connection, and listens anew for the second one at some
  * time after exchange 5. So a client whose second request is refused tries again, as perftest's does.
  *
- * Messages of at most half the cycle go round in it, in both buffers; larger ones all have the offset 0.
- * The sender of a Send test must not run out of the receiver's receives, of which there are 512, or as
- * many as iterations if those are fewer. So the receiver writes into the sender's memory, which the keys
- * name, how many have arrived, each time when a third of the receives was used (four octets, in the host's
- * order). In the latency test both sides send one message in turn.
+ * Messages of at most half the cycle use successive places in it, in both buffers; larger ones all
+ * have the offset 0. The sender of a Send test must not run out of the receiver's receives, of
+ * which there are 512, or as many as iterations if those are fewer. So the receiver writes into the
+ * sender's memory, which the keys name, how many have arrived, each time when a third of the
+ * receives was used (four octets, in the host's order). In the latency test both sides send one
+ * message in turn.
  */
 
 #include <string.h>
@@ -393,8 +394,8 @@ read_client(struct test *test, GError **error)
 }
 
 /*
- * How many messages the receiver says to have had. Its Write may come at any time, which is no data race of
- * this program: so ThreadSanitizer is not asked.
+ * The number of messages that the receiver reports as received. The peer writes it by RDMA at any
+ * time, which is not a data race of this program, so ThreadSanitizer is switched off.
  */
 __attribute__((no_sanitize("thread"), noinline)) static uint32_t
 credit_of(const struct test *test)

@@ -369,8 +369,9 @@ begin_test(struct test *test, uint32_t seconds, GError **error)
 }
 
 /*
- * Each message that came back was had and sent by the server, which had no more than we sent. A message counts once it is
- * completed, so each side may leave out the last one that it sent: its clock cut off the wait for the completion.
+ * The server must have received and returned each message that came back, and not more than this
+ * side sent. A message counts when it has completed; so each side may miss its last message, whose
+ * completion came after the end of its time.
  */
 static bool
 agree(const struct test *test, const struct qperf_results *theirs, GError **error)
@@ -465,8 +466,8 @@ find_kind(struct test *test, unsigned number, GError **error)
 }
 
 /*
- * The client ends the connection, after at most one message that our clock cut off. If it ends it while Reads of
- * its are outstanding, as qperf does, the connection breaks.
+ * The client ends the connection, after at most one more message that came after the end of our
+ * time. If it still has Reads outstanding, as qperf does, the connection breaks.
  */
 static bool
 wait_for_end(struct test *test, GError **error)

@@ -4,8 +4,9 @@
 
 Usage: ceph_program.py DEVICE ADDRESS PORT FOLDER
 
-All run behind the door, since they are children of this program. Ceph exchanges the numbers of queue pairs by TCP, but on iWARP, where it
-connects by rdma_cm. Each process has a loopback address of its own for RoCE.
+All run behind the door, since they are children of this program. Ceph exchanges the numbers of
+queue pairs over TCP; on iWARP it connects by rdma_cm instead. Each process has a loopback
+address of its own for RoCE.
 """
 
 import os

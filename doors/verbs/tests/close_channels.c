@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A program behind the door that closes the descriptors of event channels of rdma_cm in each way that the C library has, and in
- * children, who must not end the channels of their parent. It prints what went otherwise.
+ * A program behind the door that closes the descriptors of event channels of rdma_cm in each way
+ * that the C library has, and in children, which must not end the channels of their parent. It
+ * prints what was not as expected.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -11,8 +11,8 @@
 #include "it_net.h"
 
 /*
- * librdmacm keeps what a program leaves behind that ends a channel with live ids, or a thread in rdma_get_cm_event(). What the door
- * keeps is judged by conformance/fuzz, without librdmacm.
+ * librdmacm leaks memory if a program ends a channel that still has ids, or a thread in
+ * rdma_get_cm_event(). conformance/fuzz tests without librdmacm that the code here does not leak.
  */
 const char *__lsan_default_suppressions(void);
 const char *

@@ -91,8 +91,8 @@ void cm_expect_none(struct rdma_event_channel *channel);
 /* 127.0.0.1 or another address, with that port in host order. */
 struct sockaddr_storage cm_addr(const char *text, uint16_t port);
 /*
- * A port in host order that nobody has at any address, and that the system gives to nobody who did not ask for it (the range is
- * that of ip_local_port_range): so it stays free between two binds of a test.
+ * A port, in host order, that is free at every address and lies outside of ip_local_port_range. So
+ * the kernel assigns it to no other socket, and it stays free between two binds of a test.
  */
 uint16_t cm_free_port(void);
 /* Bind to an address and listen, at any port or at that one. */

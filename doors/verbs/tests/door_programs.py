@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Runs programs behind the door for its tests: where they run, with which environment, alone or as two that talk."""
+"""Runs programs behind the door for its tests: alone or in pairs, in a network namespace, with
+their environment."""
 
 import contextlib
 import os
@@ -36,7 +37,8 @@ def runs(*command):
 def enter(*readable, as_nobody=True):
     """Starts this test again, alone on a network of its own and without rights outside of it, as far as Linux allows that here.
 
-    Root becomes nobody first, if nobody may read those files. Where no network can be made, the test runs on that of the machine.
+    Root first becomes the user "nobody", if that user may read the files `readable`. Where no
+    network namespace can be made, the test uses the network of the machine.
     """
     if INSIDE in os.environ:
         if os.environ[INSIDE] == 'alone':
@@ -75,7 +77,7 @@ def bound_ports(state):
 
 
 def has_roce(address):
-    """Does a process have the port of RoCE at that IPv4 address?"""
+    """Whether a process has bound the UDP port of RoCE at that IPv4 address."""
     wanted = '%08X:%04X' % (int.from_bytes(socket.inet_aton(address), sys.byteorder), 4791)
     with open('/proc/net/udp', encoding='ascii') as file:
         return any(line.split()[1] == wanted for line in file.readlines()[1:])
@@ -85,7 +87,8 @@ def has_roce(address):
 
 
 class Door:
-    """it-run of a build folder, its door, and what a program needs to load a door that was built with a sanitizer."""
+    """it-run and the preloaded object of a build folder, and the environment that a program needs
+    if they were built with a sanitizer."""
 
     def __init__(self, tools, door):
         self.run, self.path = os.path.join(os.path.realpath(tools), 'it-run'), os.path.realpath(door)
@@ -94,7 +97,7 @@ class Door:
         self.sanitizer = found[1] if found else None
 
     def environment(self, **more):
-        """An environment in which nothing of ours is set but `more`."""
+        """An environment in which no variable of ours is set, except those of `more`."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(('ITAPI_', 'LD_PRELOAD', 'LD_LIBRARY'))}
         return behind_door(self.path, {**kept, **more})
 
@@ -105,7 +108,7 @@ class Door:
 
 
 class Program:
-    """A program that runs; `with` ends it. What it says goes to files, so it never waits for a reader."""
+    """A running program; `with` ends it. Its output goes to files, so it never blocks on a reader."""
 
     def __init__(self, words, env, cwd=None):
         self.words = words
@@ -114,7 +117,7 @@ class Program:
                                         stderr=self.files[1], start_new_session=True)
 
     def said(self):
-        """What it has written so far to stdout and stderr; it goes on where it was."""
+        """Returns the output of the program so far, stdout and stderr; the program keeps running."""
         texts = []
         for file in self.files:
             with open(file.name, encoding='utf-8', errors='replace') as copy:
@@ -125,7 +128,8 @@ class Program:
         return self.process.poll() is not None
 
     def wait(self, until):
-        """What became of it; it is ended at that time (of time.monotonic())."""
+        """Waits for the program's end and returns its result; kills it at that time (of
+        time.monotonic())."""
         try:
             self.process.wait(max(0, until - time.monotonic()))
         except subprocess.TimeoutExpired as error:
@@ -134,7 +138,7 @@ class Program:
         return self.done()
 
     def stop(self):
-        """Ends a program that does not end by itself, as a user does."""
+        """Ends a program that does not end by itself, by SIGINT as a user does."""
         if not self.ended():
             self.process.send_signal(signal.SIGINT)
         try:
@@ -174,7 +178,7 @@ def wait_until(condition, program, what, until):
 
 
 def need_good(done, words):
-    """No crash, and nothing that a sanitizer says."""
+    """Fails if a program crashed or a sanitizer reported something; otherwise returns its result."""
     trouble = TROUBLE.search(done.out + done.err)
     if trouble or (done.status < 0 and done.status not in (-signal.SIGINT, -signal.SIGKILL)):
         at = trouble.start() if trouble else 0

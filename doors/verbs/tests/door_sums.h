@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the door counts, counted again from its objects; and what a call that is refused must leave as it was. Both benches call these,
- * so that each test of verbs and of rdma_cm looks there, too. For tests in which no other thread creates or destroys objects.
+ * Compares each count of this layer with a new count of its objects, and the state after a refused
+ * call with the state before it. Both fixtures call these, so each test of verbs and of rdma_cm
+ * checks them, too. For tests in which no other thread creates or destroys objects.
  */
 #ifndef DOOR_SUMS_H
 #define DOOR_SUMS_H

@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """The HPC Challenge with small matrices, by four ranks of Open MPI over UCX on this host.
 
-Usage: hpcc_program.py FOLDER, where the results are written. It prints what the tests say of themselves.
+Usage: hpcc_program.py FOLDER, where the results are written. It prints the results that the
+tests report.
 """
 
 import subprocess

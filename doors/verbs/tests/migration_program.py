@@ -45,7 +45,7 @@ class Guest:
         self.does('qmp_capabilities')
 
     def does(self, command, **arguments):
-        """What the monitor answers to a command."""
+        """Sends a command to the monitor and returns the answer."""
         self.words.write(json.dumps({'execute': command, 'arguments': arguments}) + '\n')
         self.words.flush()
         while True:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A program of MPI for the door's tests: a ring and an all-reduce, whose results are compared with those that must come.
+"""A program of MPI for the door's tests: a ring and an all-reduce, whose results are compared with
+the expected ones.
 
 Usage: mpi_program.py      (of each rank; mpirun starts them)
 """

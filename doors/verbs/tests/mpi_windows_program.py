@@ -20,7 +20,7 @@ def words(values):
 
 
 def window(world, count, fill):
-    """A window of 64-bit words, and what it is as a list."""
+    """A window of 64-bit words, and its memory as a list of words."""
     made = MPI.Win.Allocate(8 * count, 8, comm=world)
     memory = memoryview(made).cast('B').cast('q')
     memory[:] = words([fill] * count)
@@ -55,7 +55,8 @@ def puts_and_gets(world):
 
 
 def atomics(world):
-    """All ranks count in two words of rank 0, by fetch-and-add and by compare-and-swap: no number is seen twice."""
+    """All ranks increment two words of rank 0, by fetch-and-add and by compare-and-swap: each value
+    may be seen only once."""
     made, memory = window(world, 2, 0)
     one, got, seen = words([1]), words([0]), []
     made.Lock_all()

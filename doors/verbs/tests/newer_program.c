@@ -2,9 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A program that was compiled with a later libibverbs than the door: its struct verbs_context has operations that the door's has
- * not, its structs are longer, and it sets bits that the door does not know. Each such request must be refused or must leave
- * out what is new, and everything else must work. It prints what went otherwise, and ends with status 1 if something did.
+ * A program that was compiled with a later libibverbs than the door: its struct verbs_context has
+ * operations that the door's has not, its structs are longer, and it sets bits that the door does
+ * not know. A call that needs something new must be refused, or must leave the new part out;
+ * everything else must work. The program prints what was not as expected, and ends with status 1
+ * then.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

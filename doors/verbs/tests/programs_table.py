@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Programs of Debian that run behind the door, one row each: how both sides are started, and how the result is judged.
 
-The page doc/verbs.md has the same rows, with what became of them (test_programs.py --record).
+The page doc/verbs.md has the same rows, with their results (test_programs.py --record).
 """
 
 import os
@@ -11,8 +11,8 @@ import re
 
 WORKS, DIFFERS, REFUSED = 'works', 'differs', 'refused'
 
-# Words that a command line may have: {port}, {address}, {folder} (of the row's own), {tests} (this folder), {examples} (of the
-# manual), {build} (the programs of this folder).
+# Words that are replaced in a command line: {port}, {address}, {folder} (the row's own), {tests}
+# (this folder), {examples} (those of the manual), {build} (the programs built in this folder).
 LOOPBACK, LOOPBACK6 = '127.0.0.1', '::1'
 
 
@@ -44,26 +44,29 @@ class Row:
     no_tsan: str = ''           # why it cannot run with the runtime of ThreadSanitizer, whatever the door does
 
     def programs(self):
-        """What must be installed."""
+        """Returns the programs that must be installed for this row."""
         return (*{command.split()[0] for command in (self.client, self.server) if command and '{' not in command.split()[0]},
                 *self.needs)
 
 
 def perftest(tool, options='', size='', **more):
-    """A test of perftest over rdma_cm; its table ends with a row of figures, which begins with the size."""
+    """A row for a program of perftest over rdma_cm. Its table must end with a row of figures that
+    begins with the size."""
     words = ' '.join(filter(None, [tool, '-R -F -p {port}', options]))
     return Row(name='-'.join(filter(None, [tool, *re.findall(r'[\w]+', options)])), title=f'{tool} -R {options}',
                client=words + ' {address}', server=words, says=(r'\n ' + (size or r'\d+') + r' +\d+ +[\d.]+ +[\d.]+',),
                silent=(r'(?i)failed', r'(?i)couldn.t'), again=CLOSED_FOR_A_MOMENT, **more)
 
 
-# The server of perftest closes its listener after the first connection and opens it again for the next ones. A client that comes
-# meanwhile is refused for good if that takes longer than an attempt is repeated, as it may on a busy machine.
+# The server of perftest closes its listener after the first connection and opens it again for the
+# next ones. A client that connects in between is refused for good if that takes longer than the
+# attempt is repeated, which happens on a busy machine.
 CLOSED_FOR_A_MOMENT = r'RDMA_CM_EVENT_REJECTED; error: -111\.'
 
 
 def dapltest(name, client, says, **more):
-    """A client of dapltest, whose exit status says nothing. The server ends when another client says so."""
+    """A row for a client of dapltest, whose exit status does not show failures. Its server is ended
+    by another client."""
     return Row(name='dapltest-' + name, title='dapltest -T ' + client.split()[0],
                client='dapltest -T %s -D ofa-lo %s' % tuple(client.split(None, 1)), server='dapltest -T S -D ofa-lo', port=62000,
                stays=True, alone='dapltest', says=says, judge='quits_dapltest',
@@ -85,8 +88,9 @@ FABRIC = 'itapi/fabric/default/'
 BY_NAME = {**SHM, 'ready': FABRIC + 'ib.port-{port}'}
 
 
-# Both sides of a row on roce:lo have an address of their own, since an address serves one process. An adapter of the loopback takes its
-# address when it is opened, a moment before a program listens.
+# The sides of a row on roce:lo have different addresses, since an address serves one process. An
+# adapter of the loopback interface takes its address when it is opened, which is shortly before
+# the program listens.
 ROCE = {'adapters': ('roce:lo',), 'address': '{roce}', 'again': r'RDMA_CM_EVENT_REJECTED'}
 BY_ROCE = {**ROCE, 'ready': '{roce}'}
 
@@ -98,7 +102,7 @@ def pingpong_roce(kind, **more):
 
 
 def perftest_roce(tool, options='', size='', **more):
-    """A test of perftest, by rdma_cm with -R."""
+    """A row for a program of perftest on RoCE; with -R it connects by rdma_cm."""
     words = ' '.join(filter(None, [tool, '-F -p {port}', options]))
     return Row(name='-'.join(filter(None, [tool, 'roce', *re.findall(r'[\w]+', options)])), title=f'{tool} {options}',
                client=words + ' {address}', server=words, says=(r'\n ' + (size or r'\d+') + r' +\d+ +[\d.]+ +[\d.]+',),
@@ -112,15 +116,17 @@ def pingpong(kind):
 
 
 def waits(options, why):
-    """A way in which ib_send_bw waits for itself on iWARP, where its server writes credits into the client's memory. It hung in 5 of 5 runs
-    with these options, and in some runs with others that have -e, or --use-srq and several queue pairs.
+    """A row for a mode in which ib_send_bw deadlocks on iWARP, where its server writes credits into
+    the client's memory. It hung in 5 of 5 runs with these options, and in some runs with others
+    that have -e, or --use-srq and several queue pairs.
     """
     return dataclasses.replace(perftest('ib_send_bw', options), judge='waits_for_itself', says=(), silent=(), again='', stays=True,
                                long=True, result=DIFFERS, why=why)
 
 
 def perftest_by_number(tool, options='', size='', **more):
-    """A test of perftest that exchanges the numbers of queue pairs itself, but with -R."""
+    """A row for a program of perftest over shm; it exchanges the numbers of queue pairs itself,
+    unless -R is given."""
     words = ' '.join(filter(None, [tool, '-F -p {port}', options]))
     return Row(name='-'.join(filter(None, [tool, 'shm', *re.findall(r'[\w]+', options)])), title=f'{tool} {options}',
                client=words + ' {address}', server=words, says=(r'\n ' + (size or r'\d+') + r' +\d+ +[\d.]+ +[\d.]+',),
@@ -132,7 +138,7 @@ HOOKS = 'the hooks of UCX into functions for memory crash in the runtime of Thre
 
 
 def ucx(transports, test, title, base=SHM):
-    """A test of UCX's, over these transports alone."""
+    """A row for a test of UCX that may use only these transports."""
     where = '' if base is SHM else '-roce'
     environment = {**base.get('environment', {}), 'UCX_TLS': transports + ',self', 'UCX_NET_DEVICES': device_of(base) + ':1'}
     return Row(name='-'.join(['ucx_perftest', transports.split(',')[0], test.split()[0]]) + where, title=title, server='ucx_perftest -p {port}',
@@ -141,7 +147,8 @@ def ucx(transports, test, title, base=SHM):
 
 
 def ucx_by_rdma_cm(base):
-    """Reads and writes of UCX's own example between a client and a server that meet by rdma_cm, each payload compared."""
+    """A row for UCX's example io_demo: Reads and Writes between a client and a server that connect
+    by rdma_cm; each payload is compared."""
     environment = {**base.get('environment', {}), 'UCX_TLS': RC_OF_UCX + ',self', 'UCX_NET_DEVICES': device_of(base) + ':1',
                    'UCX_SOCKADDR_TLS_PRIORITY': 'rdmacm'}
     words = 'io_demo -p {port} -q -d 512:65536'
@@ -156,7 +163,7 @@ def device_of(base):
 
 
 def mpi(name, title, options, base=SHM, address=LOOPBACK, **environment):
-    """Four ranks of Open MPI on this host."""
+    """A row for four ranks of Open MPI on this host."""
     env = {**base.get('environment', {}), 'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', **environment}
     return Row(name='mpi-' + name, title=title, client='mpirun -n 4 --oversubscribe %s %s -B {tests}/mpi_program.py' % (options, PYTHON),
                says=('4 ranks: all sums are right',), alone='mpi',
@@ -169,14 +176,14 @@ def mpi_by_ucx(name, title, transports, base=SHM):
 
 
 def mpi_windows(suffix, base):
-    """One-sided communication: RDMA Writes, Reads and atomics of UCX."""
+    """A row for one-sided communication of MPI: RDMA Writes, Reads and atomics by UCX."""
     row = late(mpi_by_ucx('windows' + suffix, 'Open MPI by UCX, rc_verbs, one-sided', RC_OF_UCX, base))
     return dataclasses.replace(row, client=row.client.replace(OVER_UCX, '--mca pml ucx --mca osc ucx')
                                .replace('mpi_program', 'mpi_windows_program'), says=('4 ranks: all windows are right',))
 
 
 def netpipe(base):
-    """Two ranks of MPICH on this host, which check each message."""
+    """A row for NetPIPE: two ranks of MPICH on this host, which check each message."""
     environment = {**base.get('environment', {}), 'UCX_TLS': RC_OF_UCX + ',self', 'UCX_NET_DEVICES': device_of(base) + ':1'}
     return Row(name='netpipe-' + base['adapters'][0].replace(':', '-'), title='NetPIPE, MPICH by UCX, rc_verbs',
                client='mpirun.mpich -n 2 NPmpich2 -i -u 1000000 -o {folder}/out', needs=('NPmpich2',), alone='mpi', no_tsan=HOOKS, long=True,
@@ -185,7 +192,7 @@ def netpipe(base):
 
 
 def hpcc(transports):
-    """The tests of the HPC Challenge: what they compute is checked."""
+    """A row for the HPC Challenge, whose tests check what they compute."""
     transport = transports.split(',', maxsplit=1)[0]
     row = mpi_by_ucx('hpcc', 'HPC Challenge, Open MPI by UCX, ' + transport, transports)
     return dataclasses.replace(row, name='hpcc-' + transport, client='python3 -B {tests}/hpcc_program.py {folder}', long=True,
@@ -194,12 +201,13 @@ def hpcc(transports):
 
 
 def late(row):
-    """The row, which takes many seconds of processors, and whose like is in the quick runs."""
+    """Returns the row for long runs only: it takes many seconds of processor time, and a similar row
+    is in the quick runs."""
     return dataclasses.replace(row, long=True)
 
 
 def migration(adapter, **more):
-    """A guest of QEMU moves to another QEMU of this host."""
+    """A row for the migration of a QEMU guest to another QEMU of this host."""
     return Row(name='qemu-' + adapter.replace(':', '-'), title='QEMU, migration of a guest to rdma:HOST:PORT',
                client='python3 -B {tests}/migration_program.py {address} {port} {folder}', needs=('qemu-system-x86_64',),
                says=('the memory of both guests is the same; what was loaded is there',),

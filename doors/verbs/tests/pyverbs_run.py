@@ -23,7 +23,8 @@ ENDS = 10           # s that a child has to end once its test is over
 
 
 class Children:
-    """The processes that a test starts. rdma-core's tests take one that a signal has ended for a good one."""
+    """The processes that tests start. rdma-core's tests take a child that was ended by a signal for
+    a successful one; so this checks them."""
 
     def __init__(self):
         self.started, self.stopped = [], []
@@ -40,7 +41,7 @@ class Children:
         self.terminate(child)
 
     def trouble(self):
-        """Which children did not end by themselves; after that none is known."""
+        """The children that did not end by themselves, as a text; the list of children is cleared."""
         said = []
         for child in self.started:
             child.join(ENDS)
@@ -54,7 +55,8 @@ class Children:
 
 
 def say_exception(passive, exception):
-    """What rdma-core's tests do with an exception in a child, but with its name: some have no text."""
+    """Replaces the handler of rdma-core's tests for an exception in a child: it prints the
+    exception's name, too, because some have no text."""
     if isinstance(exception, unittest.case.SkipTest):
         sys.exit(5)
     print('Player %s got: %s: %s' % ('passive' if passive else 'active', type(exception).__name__, exception), flush=True)
@@ -65,7 +67,8 @@ def say_exception(passive, exception):
 
 
 class Arrival:
-    """A barrier behind which the octets that the other side has written are in memory, if they come at all."""
+    """A barrier that also waits until the data that the other side has written are in memory, for a
+    limited time."""
 
     def __init__(self, barrier, mr, size):
         self.barrier, self.mr, self.size, self.waits = barrier, mr, size, 0
@@ -79,7 +82,8 @@ class Arrival:
 
 
 def wait_for_writes():
-    """iWARP completes a Write when its data has left, and rdma-core's test looks into the other side's memory at once."""
+    """Makes a test wait for written data: on iWARP a Write completes when its data have left, and
+    the test reads the peer's memory at once."""
     connection = importlib.import_module('tests.rdmacm_utils').CMConnection
     run = connection.remote_traffic
 
@@ -99,7 +103,7 @@ def name_of(test):
 
 
 def without(tests, names):
-    """A suite of the tests of another one but those of these names."""
+    """A suite with the tests of another one, except those with these names."""
     suite = unittest.TestSuite()
     for test in tests:
         if isinstance(test, unittest.TestSuite):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A program of sockets that knows nothing of RDMA: the client sends octets, the server sends them back, and both compare.
+"""A program that uses only sockets (and gets rsockets by a preload): the client sends octets, the
+server sends them back, and both compare.
 
 Usage: socket_program.py client|server ADDRESS PORT
 """

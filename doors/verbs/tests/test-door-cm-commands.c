@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The commands of rdma_cm by themselves, as another librdmacm may write them: each in a right form, too short, with too little room for
- * the answer, and about ids that there are not.
+ * The commands of rdma_cm, written directly, as another release of librdmacm may write them: each
+ * in a valid form, too short, with too little room for the reply, and about ids that do not exist.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -308,8 +308,9 @@ connect_to_srq(struct cm_pair *pair)
 }
 
 /*
- * Send until no more completes, since the peer takes none; how many were completed. On a busy machine that may take longer than a message
- * waits for its receive, so not more than are needed.
+ * Send until no more requests complete, because the peer posts no receive; returns how many
+ * completed. On a busy machine that may take longer than a message waits for its receive, so the
+ * number of requests is limited.
  */
 static unsigned
 send_words(struct rdma_cm_id *id, void *octets, struct ibv_mr *mr)

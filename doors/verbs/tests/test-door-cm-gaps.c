@@ -191,8 +191,9 @@ connect_in_vain(struct rdma_cm_id *active, struct rdma_conn_param *param)
 }
 
 /*
- * A queue pair with receives is not connected a second time: they would be gone. So a refusal counts at once, where one comes at once,
- * also if it had none when the id was to connect it before.
+ * An attempt of a queue pair that has receives posted is not repeated after a refusal, because the
+ * receives would be lost. So the refusal is reported at once (where the adapter reports one), even
+ * if the queue pair had no receives when its id was to connect before.
  */
 static void
 receives_stay(bool in_vain)

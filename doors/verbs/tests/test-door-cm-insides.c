@@ -741,8 +741,10 @@ accept_it(uint32_t id, uint64_t uid, uint32_t qp_num)
 }
 
 /*
- * Requests that are withdrawn before they are answered, refused for the backlog, or accepted without success: their number is not used any
- * more, since the next request may have it, the adapter is not kept by them, and the listener hears as many as before.
+ * Requests that are withdrawn before they are answered, refused because the backlog is full, or
+ * accepted without success. Afterwards their numbers are not used any more, since the next request
+ * may get them; they keep no reference to the adapter; and the listener can receive as many
+ * requests as before.
  */
 static void
 test_requests(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A port with addresses of IPv4 and of IPv6: what is sent to a peer or a group has the address of its id, or one of the family of the
- * sender that it answers, never just the first one of the port.
+ * A port with IPv4 and IPv6 addresses: a datagram to a peer or a group has the address of its id as
+ * its source; a reply has an address of the family of the original sender. It is never simply the
+ * port's first address.
  */
 #include <arpa/inet.h>
 #include <errno.h>

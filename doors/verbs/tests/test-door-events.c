@@ -103,8 +103,8 @@ expect_no_event(struct scene *s)
 /* --- completion events ------------------------------------------------------------------------------------ */
 
 /*
- * An armed queue fires once; only what is solicited counts if the program says so; what is there already counts, unless an event
- * has reported it.
+ * An armed queue fires once. If the program arms it for solicited completions, only these count.
+ * Completions that are already in the queue count, unless an event has reported them.
  */
 static void
 test_notify(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Failures on demand: calls that fail leave nothing behind, objects that fail raise their events, and an adapter that fails
- * ends everything in order. Commands go to the provider through a socket that it connects to (vem_script.c).
+ * Injected faults: a call that fails leaves no object behind, an object that fails raises its
+ * event, and an adapter that fails ends its connections. Commands go to the provider through a
+ * socket that it connects to (vem_script.c).
  */
 #include <poll.h>
 #include <pthread.h>

@@ -10,8 +10,9 @@ static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
 /* --- the table ------------------------------------------------------------------------------------------- */
 
 /*
- * The moves of IBTA volume 1, 11.2.5.2, as lines of text: what each bit is for RC, UC and UD: 'R' required, 'o' optional, '-'
- * not taken. A move that no line names takes the state only, if it is to RESET or, from all but RESET, to ERR.
+ * The moves of IBTA volume 1, 11.2.5.2. Each bit has three letters, for RC, UC and UD: 'R'
+ * required, 'o' optional, '-' not accepted. A move that no line names is allowed only to RESET or,
+ * from all states but RESET, to ERR; it takes no attribute but the state.
  */
 struct line {
 	enum ibv_qp_state from, to;

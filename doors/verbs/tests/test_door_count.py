@@ -3,8 +3,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Instructions of posts and polls through the door above those of RNIC-PI's fast entries, counted by callgrind.
 
-door_count makes the calls on the same queues, so what the provider does is in both figures and falls out of the difference.
-TAP: test_door_count.py SOURCE_ROOT [PROGRAM]
+door_count makes both kinds of calls on the same queues, so the provider's own instructions are
+in both figures and cancel out. TAP: test_door_count.py SOURCE_ROOT [PROGRAM]
 """
 import pathlib
 import shutil

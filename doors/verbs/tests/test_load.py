@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""How the door comes into a program: preloaded, in place of libibverbs, by name; and what else the program loads.
+"""The ways in which a program gets the door: preloaded, in place of libibverbs, or opened by name;
+and the other libraries that the program loads.
 
 Usage: test_load.py TOOLS DOOR BUILD      (TAP)
 BUILD has the programs of this folder.
@@ -45,7 +46,8 @@ def replaced(*words, devices='emul:ib', **environment):
 
 
 def linked():
-    """In place of libibverbs it serves programs that are linked with that library, also with libraries of vendors."""
+    """In place of libibverbs, the door serves programs that are linked with that library, also
+    programs that load vendors' libraries."""
     need_installed(missing(['ibv_devices', 'ib_send_lat']))
     need(re.findall(r'\bit_\w+', replaced('ibv_devices').expect(0).out) == ['it_emul_ib'], 'no device')
     replaced('ibv_devinfo', '-v').expect(0, 'hca_id:\tit_emul_ib')
@@ -53,7 +55,7 @@ def linked():
 
 
 def linked_with_rdma_cm():
-    """The device file of rdma_cm is there, too."""
+    """With the door in place of libibverbs, programs of rdma_cm work, too."""
     need_installed(missing(['rping']))
     env = door.environment(LD_LIBRARY_PATH=REPLACEMENT, ITAPI_VERBS_DEVICES='iwarp:lo')
     words = ['-a', '127.0.0.1', '-p', str(PORT), '-C', '3', '-V', '-v']
@@ -64,7 +66,8 @@ def linked_with_rdma_cm():
 
 
 def by_name():
-    """dlopen() and dlvsym() find the door, and behind it the functions that are the real library's."""
+    """dlopen() and dlvsym() find the door's functions, and functions that only the real library
+    has."""
     program = os.path.join(BUILD, 'library-by-name')
     need(replaced(program).expect(0).out == 'it_emul_ib\n', 'in place of libibverbs')
     need(run(*door.words([program], ['emul:ib'])).expect(0).out == 'it_emul_ib\n', 'preloaded')
@@ -75,7 +78,8 @@ def by_name():
 
 
 def by_another_name():
-    """What has another name, or a path, is what the program asked for."""
+    """A library that is opened by another name, or by a path, is the one that the program asked
+    for."""
     words = [sys.executable, '-c', 'import ctypes, os; h = ctypes.CDLL("libibverbs.so.1"); n = ctypes.CDLL(None);'
              'f = next(p for p in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib") if os.path.exists(p + "/libibverbs.so.1"));'
              'r = ctypes.CDLL(f + "/libibverbs.so.1"); print(hasattr(h, "itapi_verbs_list"), hasattr(r, "itapi_verbs_list"),'
@@ -84,7 +88,8 @@ def by_another_name():
 
 
 def by_runpath():
-    """A library that only the RUNPATH of the program finds is found: dlopen() is not called by the door."""
+    """A library in the program's RUNPATH is found: for the dynamic linker the caller of dlopen() is
+    the program, not the door."""
     if door.sanitizer:
         raise Skipped('the runtime of the sanitizer calls dlopen() itself')
     program = os.path.join(BUILD, 'library-by-name')
@@ -93,13 +98,15 @@ def by_runpath():
 
 
 def channels():
-    """Channels of rdma_cm end when their descriptors are closed, in whichever way, and not when a child closes its copies."""
+    """A channel of rdma_cm ends when its descriptor is closed, by whichever function, but not when
+    a child closes its copy."""
     done = run(*door.words([os.path.join(BUILD, 'close-channels')], ['iwarp:lo']))
     need(done.status == 0 and done.out == '', done.out + done.err)
 
 
 def killed(adapter, port):
-    """A client that is killed ends its connection, and nothing else: receives are flushed, and the next one is served."""
+    """A client that is killed ends only its own connection: the receives of the server are flushed,
+    and the next client is served."""
     need_installed(missing(['rping']))     # librdmacm and its programs
 
     def start(what):

@@ -3,9 +3,11 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Which functions of libibverbs a program finds in the door, and which in the real library.
 
-A function of the real library that gets an object of ours takes it for one of its own and reads members that are not there. So
-each exported function is the door's, but for those of MAY_STAY, which have a reason: of the libibverbs of this machine, and of the
-newest release when newest-names.txt was written. And the door puts nothing else before a program.
+A function of the real library that gets an object of ours takes it for one of its own and reads
+members that are not there. So the door must define each exported function, except those in
+MAY_STAY, which has the reasons. This is checked for the libibverbs of this machine, and for the
+release that was the newest when newest-names.txt was written. And the door must export nothing
+else.
 
 Usage: test_map.py DOOR MAP NEWEST_NAMES      (TAP)
 """
@@ -75,7 +77,8 @@ OWN = {'itapi_verbs_list', 'itapi_verbs_simulate'}
 
 
 def symbols(path, which):
-    """(node, name) of the symbols that an object defines or needs; '' is no node."""
+    """Yields (node, name) for the symbols that an object defines or needs; the node is '' if there
+    is none."""
     said = subprocess.run(['nm', '-D', '--with-symbol-versions', which, path], capture_output=True, text=True, check=True)
     for line in said.stdout.splitlines():
         kind, word = line.split()[-2:]
@@ -104,7 +107,7 @@ def installed():
 
 
 def why_real(node, name, exported):
-    """Why that function may be the real library's; None: it may not."""
+    """Why a program may use the real library's function of that name; None if it may not."""
     if name in MAY_STAY:
         return MAY_STAY[name]
     for pattern, reason in NODES_MAY_STAY.items():
@@ -115,7 +118,7 @@ def why_real(node, name, exported):
 
 
 def fall_through(exported, ours):
-    """What of those functions a program would find in the real library, and may not."""
+    """The functions among these that a program would find in the real library although it must not."""
     return sorted(f'{node} {name}' for node, name in exported
                   if why_real(node, name, exported) is None and (node, name) not in ours and ('', name) not in ours)
 
@@ -146,7 +149,8 @@ def judge_newest():
 
 
 def judge_imports():
-    """What programs of this machine take from libibverbs is the door's, or is named above."""
+    """Each function that programs of this machine import from libibverbs is the door's, or is in a
+    list above."""
     folders = ('/usr/bin/ibv_*', '/usr/bin/ib_*', '/usr/bin/rping', '/usr/bin/fi_*', '/usr/bin/qperf', '/usr/bin/fio',
                '/usr/lib/python3/dist-packages/pyverbs/*.so', '/usr/lib/*/librdmacm.so.1', '/usr/lib/*/libfabric.so.1',
                '/usr/lib/*/libdaplofa.so.2')
@@ -167,7 +171,8 @@ def judge_imports():
 
 
 def judge_itself():
-    """It sees a function that is missing, in each node, and one that is in another node than the real one."""
+    """This test can fail: it reports a function that is missing in any node, and one that is in the
+    wrong node."""
     ours = defined(DOOR)
     exported = newest_names()
     for function in sorted(exported & ours):
@@ -183,7 +188,8 @@ def judge_itself():
 
 
 def no_name_too_many():
-    """Nothing is named above that no release has, and the door exports what the map says, its hooks, and nothing else."""
+    """The lists above name only functions that some release exports, and the door exports exactly
+    what its map and its hooks define."""
     every = {name for _, name in newest_names()}
     unknown = (set(MAY_STAY) | PRIVATE_OF_PROGRAMS | ONLY_IN_FIRST) - every
     if unknown:

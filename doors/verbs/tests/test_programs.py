@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Programs of Debian behind the door: those of programs_table.py, as nobody on a network of their own where Linux allows it.
+"""Programs of Debian behind the door: those of programs_table.py, as the user "nobody" in a network
+namespace where Linux allows it.
 
 Usage: test_programs.py [--long] [--only GLOB] TOOLS DOOR BUILD PAGE      (TAP)
        test_programs.py --record TOOLS DOOR BUILD PAGE
@@ -46,7 +47,7 @@ has_interfaces = False      # pylint: disable=invalid-name
 
 
 def make_interfaces():
-    """Those two, where this network is the test's own."""
+    """Makes the two interfaces, if this test has a network namespace of its own."""
     global has_interfaces       # pylint: disable=global-statement
     for name, address in ((INTERFACE, ADDRESS + '/24'), (WATCHED, '10.78.0.1/24')):
         for words in (['link', 'add', name, 'type', 'veth', 'peer', 'name', name + 'x'], ['link', 'set', name + 'x', 'up'],
@@ -57,7 +58,7 @@ def make_interfaces():
 
 
 class Run:
-    """One row, with a folder of its own."""
+    """A run of one row, with a folder of its own."""
 
     def __init__(self, door, build, row):
         self.door, self.row = door, row
@@ -179,7 +180,7 @@ def watches_a_link(run):
 
 
 def waits_for_itself(run):
-    """Neither side crashes or ends, until its user stops it."""
+    """Neither side may crash or end until its user stops it: both wait for each other."""
     with run.start(run.row.client) as program:
         time.sleep(STAYS)
         if program.ended():
@@ -233,7 +234,7 @@ def table():
 
 
 def page_with_table(path):
-    """The page as it is, and as it is to be."""
+    """The text of the page, and the text with the table of these rows."""
     with open(path, encoding='utf-8') as file:
         text = file.read()
     before, _, rest = text.partition(MARKS[0])

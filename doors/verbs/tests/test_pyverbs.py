@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""rdma-core's own tests behind the door, against what is expected of each on each adapter.
+"""rdma-core's own tests behind the door; the result of each is compared with the expected one on
+each adapter.
 
-Each result that is not expected is a failure, in both directions: a test that passes and was not expected to needs its line in the
-list changed. Each line that is no pass has its reason.
+Each result that is not expected is a failure, in both directions: if a test passes that was
+expected to fail, its line in the list must be changed. Each line with a result other than a pass
+gives the reason.
 
 Usage: test_pyverbs.py TOOLS DOOR EXPECTED KALD ADAPTER      (TAP)
        test_pyverbs.py --show TOOLS DOOR EXPECTED KALD ADAPTER      (prints each result, and judges none)
-Some tests of rdma_cm have a process for each side. Both are at the one address of the device, so on roce a kald shares it.
+Some tests of rdma_cm have a process for each side. Both use the one address of the device, so on
+roce a kald lets them share it.
 """
 
 import contextlib
@@ -40,7 +43,8 @@ def skip(why):
 
 
 class Expected:
-    """What is expected on an adapter: lines with the name of a test come before those with a pattern."""
+    """The expected results on an adapter. A line with the name of a test takes precedence over a
+    line with a pattern."""
 
     def __init__(self, path, adapter):
         self.names, self.patterns = {}, []      # each with its result and the reason
@@ -72,7 +76,7 @@ class Expected:
             self.names[name] = (result, reason)
 
     def line_of(self, name):
-        """Result and reason; (None, None): nothing is expected of a test of that name."""
+        """The expected result and its reason; (None, None) if the list does not have the test."""
         if name in self.names:
             return self.names[name]
         return next((line for pattern, line in self.patterns if fnmatch.fnmatchcase(name, pattern)), (None, None))
@@ -83,7 +87,8 @@ class Expected:
 
 
 def unpack(folder):
-    """The tests as Python finds them; the package has the larger ones packed."""
+    """Copies the tests into a folder, and unpacks the larger ones, which the package has
+    compressed."""
     for name in os.listdir(TESTS):
         source, target = os.path.join(TESTS, name), os.path.join(folder, name.removesuffix('.gz'))
         if name.endswith('.gz'):
@@ -94,7 +99,8 @@ def unpack(folder):
 
 
 def make_interface():
-    """An interface with an address beside lo, which tests of rdma_cm use; its name, or that of lo."""
+    """Makes an interface with an address, for tests of rdma_cm; returns its name, or "lo" if none
+    can be made."""
     for words in (['link', 'add', INTERFACE, 'type', 'veth', 'peer', 'name', INTERFACE + 'x'], ['link', 'set', INTERFACE + 'x', 'up'],
                   ['addr', 'add', ADDRESS, 'dev', INTERFACE], ['link', 'set', INTERFACE, 'up']):
         if not door_programs.is_alone() or not door_programs.runs('ip', *words):
@@ -103,7 +109,7 @@ def make_interface():
 
 
 class Results:
-    """What the tests said."""
+    """The result of each test of a run, read from its output."""
 
     def __init__(self, command, done):
         self.of = {}        # name: (result, why)
@@ -130,7 +136,8 @@ class Results:
 
 
 def wait_for_end(program):
-    """It may take as long as it likes, but not for one test: a sanitizer makes the whole slow."""
+    """Waits for the end of the run. There is no limit for the whole, since a sanitizer makes it
+    slow, but one for each single test."""
     said, until = 0, door_programs.deadline()
     while not program.ended():
         time.sleep(0.05)
@@ -143,7 +150,7 @@ def wait_for_end(program):
 
 @contextlib.contextmanager
 def sharing(kald, adapter, folder):
-    """What the environment of the tests has besides, if processes share an address."""
+    """Yields further variables for the tests, if their processes must share an address."""
     if not adapter.startswith('roce'):
         yield {}
         return
@@ -186,7 +193,7 @@ def judge(results, expected, name):
 
 
 def judge_all(results, expected):
-    """The process came to its end, and no test of the list is missing."""
+    """The process ended by itself, and each test in the list has run."""
     if not results.ended or results.trouble:
         raise Failed(results.err)
     missing = [name for name in expected.names if name not in results.of]

@@ -31,7 +31,7 @@ PT_NULL, PT_INTERP = 0, 3
 
 
 def plain(**more):
-    """An environment in which nothing of ours is set but `more`."""
+    """An environment in which no variable of ours is set, except those of `more`."""
     return Door(TOOLS, DOOR).environment(**more)
 
 
@@ -48,7 +48,7 @@ def need(condition, what):
 
 
 def refused(words, *texts, status=1, **keywords):
-    """It ends so, and its last line, the only one of its own, says all that."""
+    """it-run ends with this status, and prints one line of its own, which contains all these texts."""
     done = it_run(*words, **keywords).expect(status)
     said = [line for line in done.err.splitlines() if line.startswith('it-run: ')]
     need(len(said) == 1 and (done.out == '' or '--json' in words), 'not one sentence: %r' % done.err)
@@ -134,7 +134,8 @@ def image_of_another_library():
 
 
 def damaged_image():
-    """Nothing that a header says is believed: each cut, and wild numbers."""
+    """Values of a program's header are not trusted: it is cut at several places, or has wild
+    numbers."""
     need_image()
     with Folder() as folder:
         for length in (5, 16, 63, 64, 100):
@@ -179,7 +180,8 @@ def scripts():
 
 
 def program_with_rights():
-    """As nobody: programs that are set-uid, set-gid or have capabilities, and a script of one."""
+    """As an ordinary user: set-uid and set-gid programs, programs with capabilities, and a script
+    whose interpreter is one are refused."""
     if os.geteuid() != 0:
         raise Skipped('only root can make programs with more rights than their caller')
     nobody = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}
@@ -222,7 +224,7 @@ def no_adapter():
 
 
 def command_line():
-    for words, said in (([], 'which program?'), (['-a', 'a,b', 'true'], "'a,b' is no name"), (['-a', '', 'true'], 'is no name'),
+    for words, said in (([], 'which program?'), (['-a', 'a,b', 'true'], "'a,b' is not the name"), (['-a', '', 'true'], 'is not the name'),
                         (['--fault', 'help', 'true'], "begins with 'faulty:'"),
                         (['-a', 'emul:ib', '--fault', 'help', 'true'], "begins with 'faulty:'"),
                         (['--list', 'true'], "'true' is too much"), (['--json', 'true'], '--json is for --list'),
@@ -239,7 +241,8 @@ def order_of_devices():
 
 
 def list_of_devices():
-    """The list has what a program sees, in its order and with its numbers; and it is a table."""
+    """--list shows the devices that a program sees, in its order and with its numbers; its plain
+    output is a table."""
     for words in ([], ['-a', 'emul:iwarp', '-a', 'iwarp', '-a', 'emul']):
         told = it_run(*words, '--list', '--json').expect(0).json()['devices']
         seen = re.findall(r'\b(it_\w+)\s+([0-9a-f]{16})', it_run(*words, 'ibv_devices').expect(0).out)
@@ -263,7 +266,8 @@ def list_of_what_cannot_be_opened():
 
 
 def environment():
-    """LD_PRELOAD gets one element more, and no other variable of the caller changes."""
+    """LD_PRELOAD gets one more element, ITAPI_VERBS_DEVICES is set, and no other variable of the
+    caller changes."""
     with Folder() as folder:
         other = folder.file('other.so')
         shutil.copy(DOOR, other)
@@ -275,14 +279,15 @@ def environment():
 
 
 def wrappers():
-    """The folder of wrappers comes before the caller's."""
+    """The folder of the provider of faults comes before the caller's folders."""
     inside = it_run('-a', 'faulty:emul:ib', '--fault', 'call cq_create 9 busy', 'sh', '-c',
                     'echo "$ITAPI_PROVIDER_PATH $ITAPI_FAULTY"', env=plain(ITAPI_PROVIDER_PATH='/nowhere', ITAPI_LOG='none'))
     need(re.fullmatch(r'/\S*/defects:/nowhere call cq_create 9 busy\n', inside.expect(0).out), inside.out)
 
 
 def words_of_the_program():
-    """Options behind the program are the program's, and so is every word."""
+    """Options after the name of the program belong to the program, and its arguments are passed
+    unchanged."""
     show = [sys.executable, '-c', 'import sys; print(sys.argv[1:])']
     for words in (['-a', '--list', '', '--', 'a b', '-h'], ['--'], []):
         need(it_run('--', *show, *words).expect(0).out == '%s\n' % words, words)
@@ -295,7 +300,8 @@ def exit_status():
 
 
 def signals():
-    """The process is the program's: what kills it is its end, and the caller's dispositions are its own."""
+    """it-run becomes the program, so signals end it in the same way, and it inherits the caller's
+    signal dispositions."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
         with subprocess.Popen([RUN, 'sh', '-c', 'echo $$; exec sleep 600'], env=plain(), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, text=True) as process:
@@ -315,7 +321,8 @@ def signals():
 
 
 def descriptors():
-    """A standard descriptor that the caller has closed is closed in the program, and the others are as they were."""
+    """Standard descriptors that the caller has closed are closed in the program; all others are
+    unchanged."""
     show = 'import os; print(sorted(int(fd) for fd in os.listdir("/proc/self/fd"))[:-1])'
     with Folder() as folder:
         for closed in ('', '<&-', '2>&-', '<&- 2>&-'):
@@ -332,7 +339,8 @@ def descriptors():
 
 
 def memory_of_faults():
-    """A fault that a command orders is the program's: it-run, which opens the adapter to look at the commands, uses none up."""
+    """A fault that a command injects takes effect in the program. it-run opens the adapter only to
+    check the commands, and uses up none."""
     need_image()
     program = [sys.executable, '-c', 'import ctypes; d = ctypes.CDLL("libibverbs.so.1", use_errno=True); n = ctypes.c_int();'
                'd.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p); d.ibv_open_device.restype = ctypes.c_void_p;'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Files below /sys/class/infiniband for programs behind the door, and what becomes of them.
+"""Files below /sys/class/infiniband for programs behind the door: their content, and their removal.
 
 Usage: test_sysfs.py TOOLS DOOR LOOKER IB      (TAP)
 LOOKER is the program of look_at_sysfs.c, IB the provider for the kernel's devices.
@@ -64,7 +64,7 @@ def of_the_kernel(folder):
 
 
 def content():
-    """The files have what the program can query."""
+    """The files have the values that a program can query."""
     with Place() as place:
         told = place.run('ibv_devinfo', '-v').expect(0).out
         for name, adapter in (('it_iwarp_lo', 'iwarp:lo'), ('it_emul_ib', 'emul:ib')):
@@ -84,7 +84,8 @@ def content():
 
 
 def folders():
-    """The two folders list the kernel's entries and the door's; what is no device of the door is where it was."""
+    """The two folders list the kernel's entries and the door's; the paths of other files are
+    unchanged."""
     with Place() as place:
         need(place.run('ls', DEVICES).expect(0).out.split() == sorted(of_the_kernel(DEVICES) + ['it_emul_ib', 'it_iwarp_lo']), 'devices')
         listed = place.run('ls', VERBS + '/').expect(0).out.split()
@@ -105,7 +106,8 @@ def functions():
 
 
 def is_removed():
-    """The tree is the user's alone, and goes with the process, however many threads looked, and not with its children."""
+    """The tree can be read only by its user. It is removed with the process, however many threads
+    have used it, and not with a child of the process."""
     with Place() as place:
         file = DEVICES + '/it_iwarp_lo/fw_ver'
         for words in (['cat', file], ['ls', '-R', DEVICES], [LOOKER, 'threads', file], [LOOKER, 'fork', file]):
@@ -120,9 +122,8 @@ def is_removed():
 
 
 def of_killed():
-    """The tree of a process that was killed, or ended by _exit() as dash does, goes when the next one makes a tree.
-
-    That of a process that lives stays.
+    """A process that is killed, or ends by _exit() as dash does, leaves its tree. The next process
+    that makes a tree removes it, and keeps the trees of living processes.
     """
     look = 'import os; os.listdir(%r); print("there", flush=True); input()' % DEVICES
     with Place() as place:
@@ -140,7 +141,8 @@ def of_killed():
 
 
 def of_others():
-    """What only looks like a tree is not touched: a file, a link, a folder that others may read."""
+    """Things that only look like a tree are not removed: a file, a link, a folder that other users
+    may read."""
     with Place() as place:
         os.mkdir(os.path.join(place.path, 'itapi-sysfs-open'), 0o755)
         os.mkdir(os.path.join(place.path, 'target'), 0o700)
@@ -153,7 +155,8 @@ def of_others():
 
 
 def without_a_place():
-    """No folder for temporary files: the program sees the kernel's files, and ends as without the door."""
+    """If the folder for temporary files does not exist, the program sees the kernel's files and
+    works as without the door."""
     with Place() as place:
         done = place.run('ls', DEVICES + '/it_iwarp_lo', TMPDIR='/nonexistent')
         need(done.status == 2 and 'No such file' in done.err, done.err)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each thread is cancelled before its first call. Between the calls its state does not allow cancellation, inside of a call it
- * does: so a call that is a cancellation point ends the thread, and this library ends the process and names the call [IT 1.19].
- * Waits are made with cancellation forbidden: that a wait ends the thread is right, and test-itapi-cancel tests it.
+ * Each thread is cancelled before its first call. Between the calls its state does not allow
+ * cancellation, inside of a call it does: so a call that is a cancellation point ends the thread,
+ * and this library ends the process and names the call [IT 1.19]. Waits are made with cancellation
+ * disabled: a wait is allowed to end the thread, and test-itapi-cancel tests that.
  */
 #include "around.h"
 
@@ -24,8 +25,9 @@ nothing(void *unused)
 }
 
 /*
- * glibc 2.36 prepares a process for setuid() and its like when the first thread is created, but does not if a thread was cancelled
- * before: then seteuid() ends the process by the signal 33. So there is a thread before.
+ * glibc 2.36 prepares a process for setuid() and similar calls when the first thread is created,
+ * but not if a thread was cancelled before: then seteuid() kills the process by signal 33. So this
+ * creates a thread first.
  */
 __attribute__((constructor)) static void
 have_threads(void)

@@ -68,7 +68,8 @@ again_begin(const char *name, unsigned long number)
 	if (memory_is_scarce())
 		scarce_arm_here(number, false);
 	/*
-	 * The failure of one call is often done without, so that the next one is not the second. That of a connection is an event.
+	 * A program often continues without the object of a failed call, and then the next call is another
+	 * one. The failure of a connection attempt is an event.
 	 */
 	else if (watched && atomic_load(&on) && number <= TRIES &&
 		 strcmp(name, "it_ep_connect") != 0)

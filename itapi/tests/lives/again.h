@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Calls that are refused and made again. In a program that links this, each call of IT-API is made with its first allocation refused, then
- * with its second, and so on until it is not refused any more. (Or each of the provider's verbs is refused the first time: that is up to the
- * adapter, and the call is made again.) A refused call changes nothing, so the program behaves as if there had been none. Nor does a call that
- * is refused for another reason: a query of each object returns the same before and after it.
+ * Wrappers that repeat calls. In a program that links them, each call of IT-API is first made with
+ * its first allocation failing, then with its second, and so on until it is not refused any more.
+ * Or, if the adapter is told so, each of the provider's verbs fails the first time, and the call is
+ * repeated. A refused call must change nothing, so the program behaves as without the wrappers. For
+ * a call that is refused for another reason, the wrappers check the same: a query of each object
+ * must return the same before and after it.
  */
 #ifndef AGAIN_H
 #define AGAIN_H
@@ -26,8 +28,9 @@ void again_begin(const char *name, unsigned long number);
 /* After it. True: it was refused; it is to be made again. */
 bool again_end(const char *name, unsigned long number, int status);
 /*
- * Calls are refused from now on, or not; at first they are not. Adapters faulty:NAME that are opened from now on have, or have not, the
- * faults of ITAPI_TEST_FAULTY. Programs that do not link this have no such function.
+ * From now on calls fail in this way, or not; initially they do not. Adapters faulty:NAME that are
+ * opened from now on have the faults of ITAPI_TEST_FAULTY, or have none. NULL in programs that do
+ * not link the wrappers.
  */
 void again_switch(bool on) __attribute__((weak));
 /* No object is queried until the next call of this. */

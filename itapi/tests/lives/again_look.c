@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What queries of objects return before and after a refused call. The thread that creates the first object looks; calls of other threads, and of
- * callbacks, are not looked at.
+ * Compares what queries of objects return before and after a refused call. Only calls of the thread
+ * that created the first object are checked, not those of other threads and of callbacks.
  */
 #include <glib.h>
 #include <string.h>

@@ -6,8 +6,9 @@
  * attributes, what is refused at the limits. Which calls it makes depends on parameters and on a seed, never on what it observes. So two
  * objects with the same parameters have the same life, line for line, whatever one of them did before.
  *
- * A *kind* of object (struct kind) is a table: how to draw parameters, make the object, live, and bring it from one life to the next.
- * lives_run.c compares the second life of an object with the life of a new one.
+ * A *kind* of object (struct kind) is a table of functions: they choose random parameters, create
+ * the object, run a life, and prepare the object for the next life. lives_run.c compares the second
+ * life of an object with the life of a new one.
  */
 #ifndef LIVES_H
 #define LIVES_H

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * One access to memory of the near side, over a connection of its own. Whether it is allowed or not, exactly one completion tells, so
- * no expectation is needed to wait for the outcome.
+ * One access to memory of the near side, over a connection of its own. Exactly one completion
+ * reports whether it was allowed, so a caller can wait for the outcome without knowing it in
+ * advance.
  */
 #ifndef LIVES_ACCESS_H
 #define LIVES_ACCESS_H
@@ -52,8 +53,9 @@ struct place {
 };
 
 /*
- * Try it. Of a local operation the status of its completion; of the peer's the status of a receive behind it: IT_DTO_ERR_FLUSHED if it
- * was refused. After a failure the connection is over, and its events were taken.
+ * Make the access. Returns the status of its completion, if it is an operation of the near side.
+ * For an operation of the peer, returns the status of a receive after it: IT_DTO_ERR_FLUSHED if it
+ * was refused. After a failure the connection has ended, and its events were taken.
  */
 it_dto_status_t access_try(struct bond *bond, enum access_op op, const struct place *place);
 /* A message of the peer that unlinks the region of that context; status of the receive that it fills. */

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What an adapter has left. A configuration of the user limits each resource of a client to a few; how many more objects can be made until
- * the limit is reached, and how much memory can be registered, tells exactly what its accounts hold.
+ * Measures the accounts of an adapter. A configuration file limits each resource of a client to a
+ * small number. The number of further objects that can be created until the limit is reached, and
+ * the amount of memory that can be registered, show exactly what is counted as in use.
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An event dispatcher, of software events or of receives. Its life queues events and takes them in all ways, alone, with a callback or in
- * one of two aggregates; in each of these it has a mate. It comes to the next life by changes of its size, threshold, mode and place.
+ * An event dispatcher, of software events or of receives. Its life queues events and takes them in
+ * all ways, alone, with a callback or in one of two aggregates; each aggregate has another member,
+ * too. For the next life its size, threshold, mode and aggregate are changed.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A listener and its requests. Its life answers requests in all ways, after refused answers and hand-offs, with its dispatcher full, and beside
- * a listener of another adapter. It comes to the next life by a new listener at the same port.
+ * A listener and its requests. Its life answers requests in all ways, after refused answers and
+ * hand-offs, with its dispatcher full, and beside a listener of another adapter. For the next life,
+ * a new listener is created at the same port.
  */
 #include <netinet/in.h>
 #include <string.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions and windows. Their life is accesses of both sides, at and beyond their borders, with and without the right, and through contexts
- * that are dead. A region comes to the next life by a change, a window by an unlink, a replacement or a reset of its endpoint.
+ * Regions and windows. Their life consists of accesses of both sides, at and beyond their limits,
+ * with and without the right, and through invalid contexts. For the next life a region is modified;
+ * a window is unlinked or linked anew, or its endpoint is reset.
  */
 #include <string.h>
 

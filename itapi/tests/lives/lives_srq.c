@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A shared receive queue, between two connections. Its life posts, takes, exhausts, watches and resizes it. It comes to the next life by a
- * change of its size and low watermark, empty.
+ * A shared receive queue, between two connections. Its life posts receives, takes, exhausts and
+ * resizes the queue, and checks its watermark. For the next life its size and low watermark are
+ * changed while it is empty.
  */
 #include <string.h>
 

@@ -249,8 +249,9 @@ step_write(struct link *link)
 }
 
 /*
- * More Reads than ORD lets run at once, as far as there are slots. Where depths were not exchanged ORD may be above the peer's IRD:
- * then no more than the peer bears, since whether one too many ends the connection depends on the moment.
+ * Post more Reads than ORD allows at once, as far as there are slots. If depths were not exchanged,
+ * ORD may exceed the peer's IRD; then no more Reads are posted than the peer can serve, since the
+ * result of one too many depends on timing.
  */
 static void
 step_read(struct link *link)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A datagram endpoint, its address handles and the services that peers find it by. It comes to the next life by a reset, after a request
- * of it has failed, and a change of its attributes.
+ * A datagram endpoint, its address handles, and the services by which peers find it. For the next
+ * life it is reset, after one of its requests has failed, and its attributes are changed.
  */
 #include <string.h>
 

@@ -52,7 +52,7 @@ QUERIED = ('ep', 'evd', 'listen', 'lmr', 'rmr', 'srq')
 
 
 def made(name, params):
-    """What notes that the call has made or freed an object."""
+    """The code that records that the call has created or freed an object."""
     lines = ''
     for one in params.split(','):
         handle = re.search(r'\bit_(\w+)_handle_t\s*(\*?)\s*(\w+)$', one.strip())

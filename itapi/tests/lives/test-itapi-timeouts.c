@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Every time-out at its extremes. A long one is as long as it says: what comes late is still awaited. A short one is over soon, and takes
- * nothing. No case depends on speed: a long time-out is some minutes at least, a short one a millisecond at most.
+ * Every time-out at its extremes. A long one must last as long as it says, so that a late event is
+ * still awaited. A short one must end soon, and must take nothing. No case depends on speed: a long
+ * time-out is at least some minutes, a short one at most a millisecond.
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * System calls that fail on request, each with the errors that it gives when something runs out or comes at a bad moment. What no sandbox and
- * no shortage refuses to a process that lives, such as read and close, is not among them.
+ * System calls that fail on request, each with the errors that it returns when a resource runs out
+ * or the moment is bad. Calls that neither a sandbox nor a shortage makes fail, such as read and
+ * close of valid descriptors, are left out.
  */
 #ifndef CALLS_H
 #define CALLS_H

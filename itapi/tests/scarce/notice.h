@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A thread of this process sees system calls of the others before they are made, and may refuse them, by seccomp's notifications. Calls are seen whoever makes
- * them: the library, the C library for it, or an instruction in line.
+ * A thread of this process sees system calls of the others before they are made, and may refuse
+ * them, by seccomp's notifications. All calls are seen: those of the library, those of the C
+ * library on its behalf, and inline system calls.
  */
 #ifndef NOTICE_H
 #define NOTICE_H

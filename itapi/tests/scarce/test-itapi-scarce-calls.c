@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lets each system call in turn fail once, with each of its errors (calls.h), in a whole application life (want.h). A first life tells how
- * often each is made.
- * test-itapi-scarce-calls ADAPTER STRIDE [CALL...]: one case of STRIDE cases, and each one of the calls that are named. STRIDE 0: only
- * those.
+ * Lets each system call in turn fail once, with each of its errors (calls.h), in a whole
+ * application life (want.h). A first run counts how often each call is made.
+ * test-itapi-scarce-calls ADAPTER STRIDE [CALL...]: one case of STRIDE cases, and each one of the
+ * calls that are named. STRIDE 0: only those.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -116,8 +116,9 @@ wait_here(void *barrier)
 }
 
 /*
- * The C library keeps the stack of a thread that has ended, and a block with it, for the next thread. A thread of the library may end a
- * little later than another time; then one more is needed, which is there already.
+ * The C library keeps the stack of an ended thread, and a block with it, for the next thread. If a
+ * thread of the library ends a little later than in another run, one more stack is needed. So this
+ * lets the C library have enough of them beforehand.
  */
 static void
 keep_stacks(void)

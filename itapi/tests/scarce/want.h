@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A case of want: one thing that an application life (life.c) needs is refused. Each case is a process of its own: it must end by itself, each
- * call must succeed or return IT_ERR_RESOURCES, all objects must be freed, and afterwards a second life must succeed. "Warm" cases begin after
- * a first life; in them every block that was allocated since must be freed again, every descriptor closed and every shared mapping gone. "Cold"
- * cases are the first use of the library in their process.
+ * A case of want: one resource that the test application (life.c) needs is refused. Each case is a
+ * process of its own: it must end by itself, each call must succeed or return IT_ERR_RESOURCES, all
+ * objects must be freed, and afterwards a second life must succeed. "Warm" cases begin after a
+ * first life; in them every block that was allocated since must be freed again, every descriptor
+ * closed and every shared mapping gone. "Cold" cases are the first use of the library in their
+ * process.
  */
 #ifndef WANT_H
 #define WANT_H

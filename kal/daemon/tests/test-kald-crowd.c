@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many clients, and hostile ones that send as fast as they can: what a client costs the daemon in memory, and how long another client
- * waits meanwhile. What the daemon handles of hostile clients is counted, since times depend on what else the machine does; those are
- * printed.
+ * Many clients, some of them hostile: how much memory a client costs the daemon, and how long a
+ * client waits while hostile ones send as fast as they can. The test judges the number of requests
+ * that the daemon handles for hostile clients. Times are only printed, since they depend on the
+ * load of the machine.
  */
 #include <errno.h>
 #include <signal.h>
@@ -147,8 +148,8 @@ measure(const struct play *play, const atomic_ullong *answers, uint64_t *p99_us,
 }
 
 /*
- * The daemon handles a bounded number of requests of processes that flood, however fast they send: one in a millisecond, when the
- * first ones are over. Answers that were sent before may still wait in a socket.
+ * However fast hostile processes send, the daemon handles one request in a millisecond, after the
+ * first ones, which are free. Replies that were sent before may still wait in a socket.
  */
 static void
 check_rate(const atomic_ullong *answers)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors that keep whoever touches them: sockets whose close waits for a peer, and sockets and memory whose lock a system call of
- * the client holds, because its data come from memory that never answers. They come with each kind of packet; other clients are served
- * meanwhile.
+ * Descriptors that block a process that uses them: sockets whose close waits for a peer, and
+ * sockets and memory files whose lock is owned by a system call of the client, which never returns
+ * since its data come from memory that never answers. Such descriptors come with each kind of
+ * packet; other clients must be served meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Processes that the daemon must not take for others: one has the number of an earlier one, whose connection still lives in a child, and one
- * makes children by vfork(). The test runs in a namespace of processes of its own, where it chooses their numbers.
+ * Processes that the daemon must not confuse with others. One has the process number of an ended
+ * one whose connection a child keeps open; one makes children by vfork(). The test runs in its own
+ * namespace of processes, where it can choose their numbers.
  */
 #include <errno.h>
 #include <signal.h>

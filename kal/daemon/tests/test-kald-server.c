@@ -518,8 +518,9 @@ test_wrong(void)
 }
 
 /*
- * Many connections that end at once: each is ended because of its packet, none is turned away because the daemon has not closed the others
- * yet. Before the wrong packet of some is an empty one, and behind it are more.
+ * Many connections end at once, each because of an invalid packet. None may be refused because the
+ * daemon has not closed the others yet. Some of them send an empty packet before the invalid one,
+ * and more behind it.
  */
 static void
 test_ended(void)

@@ -2,9 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many processes borrow and return, and some share an address; they are killed at random moments: after every tenth kill, or each one if there are
- * many, the sums of the accounts are those of the processes that live, and so are the members of the address. In the end no process and no member is left, and the daemon
- * has as many threads and descriptors as before. The argument is the number of kills.
+ * Many processes borrow and return; some share an address. They are killed at random moments. After
+ * every tenth kill (after each one if there are many), the sums of the accounts must be those of
+ * the living processes, and the members of the address must be those that live. At the end there is
+ * no process and no member left, and the daemon has its initial number of threads and descriptors.
+ * The argument is the number of kills.
  */
 #include <errno.h>
 #include <signal.h>
@@ -190,8 +192,9 @@ check_rest(const struct play *play, int tool, unsigned threads, unsigned fds)
 }
 
 /*
- * The list comes in pages and processes go on meanwhile. So those are stopped here by SIGSTOP: then the sums of the list are those
- * of the account, each entry lives, and no process has two.
+ * The list comes in pages, and would change while it is read. So the processes are stopped by
+ * SIGSTOP. Then the sums of the list must be those of the account, each entry must belong to a
+ * living process, and no process may have two.
  */
 static void
 check_sums(int tool, const pid_t *pids)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The daemon in this process, and clients that do anything in any order: after each step what it counts is counted again (kald_sums.h),
- * and no descriptor is more or less than its sessions and groups have. Clients may read nothing, and share addresses over restarts.
+ * The daemon runs in this process, and clients do anything in any order. After each step the
+ * daemon's counts are compared with a new count (kald_sums.h), and its descriptors with its
+ * sessions and groups. Clients may stop reading, and share addresses across restarts of the daemon.
  */
 #include <errno.h>
 #include <glib/gstdio.h>

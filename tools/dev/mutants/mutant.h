@@ -5,9 +5,10 @@
  * that has mutants, before every other header; the product never includes it.
  *
  * MUTANT_NUMBER is the number of the selected mutant. Each object file reads it once, before main()
- * and when a plugin is loaded; child processes inherit it. MUTANT_REACHED names a file that
- * is made, as a link to nothing, when the place of the selected mutant is executed, which tells "no test comes by" from "no test
- * notices". Thread-safe; never blocks.
+ * and when a plugin is loaded; child processes inherit it. MUTANT_REACHED names a file that is
+ * created, as a dangling symbolic link, when the code of the selected mutant is executed. So a
+ * surviving mutant that no test executes is distinguished from one that a test executes without
+ * noticing it. Thread-safe; never blocks.
  */
 #ifndef ITAPI_MUTANT_H
 #define ITAPI_MUTANT_H

@@ -24,7 +24,7 @@ ASKED = 'conformance/judge/certify/it-certify-cases'
 
 
 class BuildFailed(Exception):
-    """The copy cannot be configured or compiled; the text is the end of the log."""
+    """The copy cannot be configured or compiled; the exception's text is the end of the log."""
 
 
 def links_of(root):
@@ -49,7 +49,7 @@ def write_if_changed(path, data):
 
 
 def copy_tree(root, copy, changed):
-    """Makes `copy` equal to the tree but for `changed`, the new texts of some files by path."""
+    """Makes `copy` equal to the tree, except for the files in `changed`, {path: new text}."""
     paths = set(source_tree.files_of(root))
     for path in paths:
         target = os.path.join(copy, path)
@@ -115,7 +115,8 @@ class Build:
         return {test['name']: test for test in self.introspect('tests')}
 
     def compile(self, tests):
-        """Builds what these tests need, and nothing else; returns the tests anew, by their names."""
+        """Builds what these tests need, and nothing else; returns the tests that Meson then lists,
+        by their names."""
         run_logged(['ninja', '-C', self.out, 'build.ninja'], os.path.join(self.folder, 'setup.log'))
         known = self.tests()
         missing = sorted(set(tests) - set(known))
@@ -136,7 +137,8 @@ class Build:
         raise BuildFailed(f'mutants do not compile; see {log}')
 
     def restore_failed(self, log):
-        """Takes the mutants out of files that do not compile with them; False: there are none."""
+        """Restores the original text of files that do not compile with their mutants; False if
+        there are no such files."""
         with open(log, encoding='utf-8', errors='replace') as file:
             named = set(re.findall(r'src/([^\s:]+\.[ch]):\d+:\d+: error', file.read()))
         failed = sorted(path for path in named if path in self.changed)

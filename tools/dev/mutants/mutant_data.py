@@ -96,22 +96,22 @@ class Mutant:
 
 
 def malformed(text, statements):
-    """Why text cannot stand where it shall; empty: it can."""
+    """Why a text cannot be put in place of code; empty if it can."""
     code = source_tree.code_only(text).strip()
     for opening, closing in ('()', '[]', '{}'):
         if code.count(opening) != code.count(closing):
             return f'has unequal numbers of {opening} and {closing}'
     if statements:
-        return '' if not code or code.endswith((';', '}')) else 'is no statement'
+        return '' if not code or code.endswith((';', '}')) else 'is not a statement'
     if code.count('?') != code.count(':'):
         return 'is a part of a choice by ? and :'
     if not code or re.match(r'[=|^/%<>?:,.]|&&', code) or re.search(r'[-+*/%&|^=<>?:,.]$', code):
-        return 'is no expression'
+        return 'is not an expression'
     return ''
 
 
 def read_mutant(name, table):
-    """A mutant from its table; Stale says what is wrong with the data."""
+    """Makes a mutant from its table; raises Stale, with what is wrong with the data."""
     unknown = set(table) - _KEYS
     if unknown:
         raise Stale(f'{name}: unknown key {", ".join(sorted(unknown))}')
@@ -173,7 +173,7 @@ def read_all(root):
 
 
 def pattern_of(text):
-    """A regular expression for C text in which white space is any white space."""
+    """A regular expression for C text, in which any white space matches any other."""
     words = r'\s+'.join(re.escape(word) for word in text.split())
     before = r'(?<!\w)' if re.match(r'\w', text.strip()) else ''
     after = r'(?!\w)' if re.search(r'\w$', text.strip()) else ''
@@ -260,7 +260,7 @@ def wrap(mutant, text):
 
 
 def rewrite(text, edits, first=0, last=None):
-    """The text from first to last with edits, (first, last, mutant), of which some stand in others."""
+    """The text from `first` to `last` with edits, (first, last, mutant), which may be nested."""
     last = len(text) if last is None else last
     edits = sorted(edits, key=lambda edit: (edit[0], -edit[1], edit[2].name))
     parts, position = [], first
@@ -281,7 +281,8 @@ def rewrite(text, edits, first=0, last=None):
 
 
 def rewrite_all(root, mutants, header='mutant.h', skip_stale=False):
-    """The text of every file that has mutants, by its path; all of them switched by `header`."""
+    """The new text of every file that has mutants, by its path; `header` selects the mutant at run
+    time."""
     sources, by_path = Sources(root), {}
     for mutant in mutants:
         try:

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Does a piece of a C expression keep its meaning when it stands in parentheses?
 
-A mutant puts its old text in parentheses. In `pc < end + size` the text `pc < end` is no operand of its own: with
-parentheses the *unmutated* code has another meaning, and every test of the build meets it.
+A mutant puts its old text in parentheses. In `pc < end + size` the text `pc < end` is not a
+complete operand: parentheses around it would change the meaning of the *unmutated* code, and so
+the result of every test of that build.
 """
 
 import re
@@ -50,7 +51,8 @@ def binaries_of(code):
 
 
 def divides(before, old, after):
-    """Why `old`, code between `before` and `after`, is no operand of its own there; empty: it is one."""
+    """Why `old`, which stands between `before` and `after`, is not a complete operand there; empty
+    if it is one."""
     binaries = binaries_of(old)
     left, right = tokens_of(before)[-1:], tokens_of(after)[:1]
     if left and left[0] in ('->', '.'):

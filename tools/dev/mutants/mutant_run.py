@@ -35,7 +35,7 @@ _CASE = re.compile(r'^ok\b(?!.*# SKIP)', re.MULTILINE | re.IGNORECASE)
 
 @dataclasses.dataclass
 class Run:
-    """How one run of a test ended."""
+    """The result of one run of a test."""
 
     status: int             # as of subprocess; None: the time was over
     text: str
@@ -65,7 +65,7 @@ class Run:
 
 @dataclasses.dataclass
 class Result:
-    """What became of a mutant: the verdict, by which test, how long that took."""
+    """The result of one mutant: the verdict, the test that gave it, and how long that took."""
 
     name: str
     verdict: str
@@ -76,7 +76,7 @@ class Result:
 
 
 def limit_child():
-    """In the child: no core files, not all of the memory."""
+    """Runs in the child before the program: no core files, limited memory."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
@@ -165,7 +165,8 @@ class Runner:
         return run_program(command, env, cwd, seconds or PATIENCE)
 
     def run_base(self, wanted):
-        """Why a test is no good without any mutant; empty: it passes. A busy machine gets a second try."""
+        """Why a test fails without any mutant; empty if it passes. It may fail once, since the
+        machine may be busy."""
         for _ in range(2):
             run = self.run(wanted)
             if run.passed:
@@ -198,9 +199,11 @@ class Runner:
         return best
 
     def run_all(self, mutants, jobs, tell):
-        """Results of many mutants, some at a time, and what is wrong with tests; `tell` hears of each result.
+        """Results of many mutants, some at a time, and what is wrong with tests; `tell` is called
+        with each result.
 
-        A test that is no good without a mutant is left out, and so are mutants that have no other.
+        A test that fails without a mutant is left out, and so is a mutant that has no other
+        test.
         """
         results = []
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

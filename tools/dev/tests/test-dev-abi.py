@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""tools/dev/abi-check: what it reads out of headers, and which changes it lets pass."""
+"""tools/dev/abi-check: what it reads from headers, and which changes it accepts."""
 
 import contextlib
 import io

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""How tools/check counts tests that fail, on small projects made for each case."""
+"""Tests how tools/check counts failed tests, on small projects that are made for each case."""
 
 import contextlib
 import io

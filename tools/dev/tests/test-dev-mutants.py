@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""tools/mutate: its data, what it makes of sources, and what it thinks of test runs."""
+"""tools/mutate: its data, the sources with mutants in them, and the verdicts about test runs."""
 
 import os
 import subprocess
@@ -91,11 +91,11 @@ class Data(tree_case.TreeCase):
         self.assert_stale('not FILE:FUNCTION', table(at='kal/x.c'))
         self.assert_stale('small letters', table('Kal-limit'))
         self.assert_stale('missing', table(old=None))
-        self.assert_stale('no expression', table(new=''))
-        self.assert_stale('no expression', table(old='a > 3 &&'))
+        self.assert_stale('not an expression', table(new=''))
+        self.assert_stale('not an expression', table(old='a > 3 &&'))
         self.assert_stale('unequal', table(new='(a > 4'))
         self.assert_stale('part of a choice', table(new='a > 4 ? 1'))
-        self.assert_stale('no statement', table(old='helper(b);', new='helper(a)'))
+        self.assert_stale('not a statement', table(old='helper(b);', new='helper(a)'))
         self.assert_stale('kal.toml', 'no toml')
 
     def test_overlap(self):
@@ -131,7 +131,7 @@ class Expressions(unittest.TestCase):
 
 
 class Rewritten(unittest.TestCase):
-    """The program with all mutants in it is the old one until one is selected."""
+    """A program with all mutants in it behaves as the original until a mutant is selected."""
 
     MUTANTS = [table(), table('kal-and', old='a > 3 && b > 3', new='a > 3 || b > 3'),
                table('kal-other', old='b > 3', new='b > 2'), table('kal-same', new='a > 2'),
@@ -156,7 +156,7 @@ class Rewritten(unittest.TestCase):
         self.folder.cleanup()
 
     def output(self, name=None):
-        """What the program prints with a mutant, and whether it came by the mutant's place."""
+        """The output of the program with one mutant, and whether it executed the mutant's code."""
         mark = os.path.join(self.folder.name, 'reached')
         env = dict(os.environ, MUTANT_REACHED=mark)
         if name:

@@ -86,7 +86,8 @@ DATA = '''without-a-case = 2
 
 
 def tree(**changes):
-    """A tree whose page is written; changes: data, cases, rulings, more files."""
+    """A tree whose page of rules is written. `changes` replace the data, the cases or the rulings,
+    or add files."""
     rulings = changes.get('rulings', '**[R-05]** *A.*\n\n**[R-06]** *B.*\n\n**[R-07]** *C.*\n\n**[R-08]** *D.*\n')
     files = {'doc/spec/rnicpi/02.md': BOOK, 'doc/spec/itapi/17.md': '# [IT 17] Rulings\n\n' + rulings,
              'rnicpi/rnicpi.h': HEADER, 'conformance/judge/certify/cases/pd.c': changes.get('cases', CASES),
@@ -121,7 +122,7 @@ class Rules(tree_case.TreeCase):
         self.assert_good(tree())
 
     def test_other_file(self):
-        """What a case file defines is its own; what a header defines is for all."""
+        """A function of a case file is known in that file only; one of a header is known in all."""
         other = """static void
 release(struct cert *cert)
 {
@@ -156,7 +157,7 @@ release(struct cert *cert)
                 self.assert_bad(tree(data=DATA + reason + '\n'), 'conformance/judge/certify/coverage.toml:1', what)
 
     def test_chapter(self):
-        """One reason for all rules of a chapter."""
+        """A reason in coverage.toml may be given for a whole chapter."""
         book = {'doc/spec/rnicpi/03.md': '# [RI 3] Devices\n\n**[RI 3.1]** *A.*\n\n**[RI 3.2]** *B.*\n'}
         self.assert_bad(tree(more=book), 'conformance/judge/certify/coverage.toml:1', '4 rules are without a case or a reason')
         self.assert_good(tree(more=book, data=DATA + "'RI 3' = 'It describes.'\n"))
@@ -164,7 +165,7 @@ release(struct cert *cert)
         self.assert_bad(tree(data=reason), 'conformance/judge/certify/coverage.toml:1', 'RI 2.1.1 has a case, verbs.pd.0001')
 
     def test_write(self):
-        """The page and the number that has fallen are written."""
+        """--write writes the page, and the number of missing rules if it has become smaller."""
         with tempfile.TemporaryDirectory() as root:
             for path, text in tree(data=DATA.replace('= 2', '= 5')).items():
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)

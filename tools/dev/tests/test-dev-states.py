@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What states-dot reads out of a state table."""
+"""Tests of states-dot: the states and moves that it reads from a state table."""
 
 import os
 import tempfile

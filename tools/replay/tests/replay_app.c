@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two processes that use all that a replay can repeat:
+ * Two processes that use every operation that a replay can repeat:
  *
- *	replay-app ADAPTER server COUNT          prints its port; serves one client
- *	replay-app ADAPTER client COUNT PORT
+ * 	replay-app ADAPTER server COUNT          prints its port; serves one client
+ * 	replay-app ADAPTER client COUNT PORT
  *
  * A last word "plain": without windows and a region that grows, which not every adapter has.
  *

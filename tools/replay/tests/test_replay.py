@@ -31,7 +31,7 @@ def expect(condition, text):
 
 
 class Recordings:
-    """What is recorded once, and used by all tests."""
+    """Recordings that are made once and used by all tests."""
 
     def __init__(self, options, folder):
         self.options = options
@@ -63,7 +63,8 @@ class Recordings:
                 server.kill()
 
     def replay(self, *words, status=0, **more):
-        """What it-replay says, after it has ended with that status; None: with 0, or with 1."""
+        """Runs it-replay and returns its output; fails unless it ends with that status (None: with
+        0 or 1)."""
         done = subprocess.run([self.options.replay, *words], capture_output=True, text=True, timeout=PATIENCE, check=False,
                               env=self.environment(**more))
         said = done.stdout + done.stderr
@@ -81,7 +82,8 @@ class Recordings:
 
 
 def signaled(lines):
-    """Only requests that ask for it complete with success."""
+    """Returns the lines of a recording in which only requests with the flag for it have completions
+    of success."""
     asked = {}
     for line in lines:
         words = line.split()
@@ -93,7 +95,7 @@ def signaled(lines):
 
 
 def numbered(lines):
-    """The lines with the numbers that are due."""
+    """Returns the lines with their numbers made consecutive."""
     return lines[:1] + [re.sub(r'^\d+', str(number), line) for number, line in enumerate(lines[1:], 1)]
 
 
@@ -120,7 +122,7 @@ def test_recording(recordings):
 
 
 def test_replays(recordings):
-    """the replay on each adapter does not differ"""
+    """on each adapter, the replay of a recording does not differ from it"""
     for target in TARGETS:
         out = recordings.path('of-' + target)
         recordings.replay('-a', target, '-o', out, *recordings.ends)
@@ -132,7 +134,8 @@ def test_replays(recordings):
 
 
 def shared(recordings):
-    """The two ends of a run with a shared receive queue, windows addressed from 0, and datagrams; recorded once."""
+    """Records both ends of a run with a shared receive queue, windows addressed from 0, and
+    datagrams, once for all tests."""
     ends = [recordings.path('shared-server'), recordings.path('shared-client')]
     if not os.path.exists(ends[0]):
         recordings.record('shm:ib', recordings.options.queues, max(40, recordings.options.operations // 10), ends)
@@ -182,7 +185,7 @@ def test_shared_iwarp(recordings):
 
 
 def test_shared_differs(recordings):
-    """a datagram that nobody sent, a receive that differs, and a limit that one run lacks, are differences; a lost datagram is excused"""
+    """a datagram that was not sent, a receive that differs, and a limit that one run lacks, are differences; a lost datagram is excused"""
     ends = shared(recordings)
     out = recordings.path('shared-of-emul:ib')
     good = lines_of(ends[0])
@@ -211,7 +214,7 @@ def test_shared_differs(recordings):
 
 
 def test_shared_bad(recordings):
-    """lines of shared receive queues and datagrams that cannot be true are refused"""
+    """impossible lines of shared receive queues and datagrams are refused"""
     ends = shared(recordings)
     good = lines_of(ends[0])
     made, limit, post, done = (first(good, pattern) for pattern in (' srq s1 ', ' modify s1 limit', r' post s1\.r1 ', r' done q1\.r2 '))
@@ -224,11 +227,11 @@ def test_shared_bad(recordings):
         'queue-twice': (numbered(good[:made + 1] + good[made:]), f':{made + 2}: s1 exists already'),
         'too-large': (with_line(limit, good[limit].replace('limit=4', 'wr=99999999')), f':{limit + 1}: wr='),
         'gap': (with_line(post, good[post].replace('s1.r1', 's1.r2')), f':{post + 1}: operation r2 comes where r1 is due'),
-        'request': (with_line(post, good[post].replace('s1.r1', 's1.s1')), f":{post + 1}: 's1.s1' is no operation"),
+        'request': (with_line(post, good[post].replace('s1.r1', 's1.s1')), f":{post + 1}: 's1.s1' is not an operation"),
         'own': (with_line(post, good[post].replace('s1.r1', 'q1.r1')), f':{post + 1}: .*q1'),
         'never': (with_line(done, re.sub('from=.*', 'from=s1.r9999', good[done])), f':{done + 1}: s1.r9999 completes, and was not posted'),
-        'other': (with_line(done, re.sub('from=.*', 'from=s2.r1', good[done])), f':{done + 1}: from=s2.r1 is no receive of s1'),
-        'handle': (with_line(datagram, good[datagram].replace('ah=h1', 'ah=h2')), f':{datagram + 1}: ah=h2 is no address handle'),
+        'other': (with_line(done, re.sub('from=.*', 'from=s2.r1', good[done])), f':{done + 1}: from=s2.r1 is not a receive of s1'),
+        'handle': (with_line(datagram, good[datagram].replace('ah=h1', 'ah=h2')), f':{datagram + 1}: ah=h2 is not an address handle'),
         'handle-twice': (numbered(good[:handle + 1] + good[handle:]), f':{handle + 2}: h1 exists'),
         'number': (with_line(datagram, re.sub(r'qpn=\d+', 'qpn=5', good[datagram])), f':{datagram + 1}: datagrams go to the queue pair of number 5'),
         'connected': (with_line(datagram, re.sub(r'post q3\.s\d+', 'post q1.s2', good[datagram])), f':{datagram + 1}: a datagram leaves q1'),
@@ -264,7 +267,7 @@ def test_output_kept(recordings):
 
 
 def test_fault(recordings):
-    """a completion that fails in the replay is named by its operation"""
+    """a request that completes with an error only in the replay is reported by its name"""
     out = recordings.path('of-fault')
     # The service thread breaks the queue pair, perhaps when all is over.
     recordings.replay('-a', 'faulty:emul:ib', '-o', out, '-t', '2', *recordings.ends, status=None,
@@ -279,7 +282,7 @@ def first(lines, pattern):
 
 
 def test_defects(recordings):
-    """a defect that is planted into a recording is named by its operation"""
+    """a defect that is put into a recording is reported with the name of the operation"""
     good = recordings.lines(1)
     defects = {
         'length': (r'done q1\.s\d+ rdma_read', lambda line: re.sub(r'len=\d+', 'len=5000', line)),
@@ -306,7 +309,7 @@ def test_defects(recordings):
 
 
 def test_bad(recordings):
-    """recordings that are cut, out of order, of another version, or that lie are refused with the line"""
+    """recordings that are cut, out of order, of another version, or contradictory are refused, with the number of the line"""
     good = recordings.lines(1)
     link = first(good, ' link ')
     post = first(good, r'post q1\.s')
@@ -321,8 +324,8 @@ def test_bad(recordings):
         'reordered': (swapped, f':{post + 1}: .*out of order'),
         'missing': (good[:done] + good[done + 1:], f':{done + 1}: .*missing'),
         'version': (['itapi-record 2'] + good[1:], 'version 2'),
-        'other': (['something'], 'no recording'),
-        'verb': (with_line(post, f'{post} jump q1'), f":{post + 1}: 'jump' is no verb"),
+        'other': (['something'], 'not a recording'),
+        'verb': (with_line(post, f'{post} jump q1'), f":{post + 1}: 'jump' is not a verb"),
         'twice': (numbered(good[:done + 1] + good[done:]), f':{done + 2}: .*twice'),
         'early': (with_line(done, f'{done} done q1.s999999 send success len=1'), f':{done + 1}: .*was not posted'),
         'object': (with_line(post, good[post].replace('q1.', 'q9.', 1)), f':{post + 1}: there is no queue pair q9'),
@@ -352,7 +355,7 @@ WORDS = ('s1.r1', 's9.r1', 'from=s1.r1', 'ah=h1', 'ah=h9', 'qpn=1', 'qpn=0xfffff
 
 
 def changed(lines, draw):
-    """The lines with a few changes that nobody would make."""
+    """Returns the lines with a few changes that are unlikely in practice."""
     lines = list(lines)
     for _ in range(draw.randint(1, 4)):
         at = draw.randrange(1, len(lines))
@@ -378,7 +381,7 @@ def changed(lines, draw):
 
 
 def test_random(recordings):
-    """recordings with random changes are read, replayed and compared to an end, or refused, and end no process"""
+    """recordings with random changes are replayed and compared, or refused, and no process crashes"""
     draw = random.Random(7)
     long = recordings.options.operations > 600
     plain, more = [recordings.lines(0), recordings.lines(1)], [lines_of(path) for path in shared(recordings)]
@@ -417,11 +420,11 @@ def test_cut(recordings):
     with open(recordings.path('empty'), 'w', encoding='ascii'):
         pass
     said = recordings.replay(recordings.path('empty'), status=2)
-    expect('no recording' in said, said)
+    expect('not a recording' in said, said)
 
 
 def test_killed(recordings):
-    """a process that is killed leaves a recording that is replayed up to there, and its peer's to the end"""
+    """a process that is killed leaves a recording that is replayed up to the kill; that of its peer is replayed to its end"""
     ends = [recordings.path('survivor'), recordings.path('killed')]
     words = [recordings.options.app, 'record:iwarp']
     with subprocess.Popen([*words, 'server', '1000000'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -454,14 +457,15 @@ def test_killed(recordings):
 
 
 def bounded(recordings, path):
-    """it-replay reads it in 400 MB of address space: what it says, or None under a sanitizer, which needs more."""
+    """Runs it-replay on the file in 400 MB of address space and returns its output, or None under a
+    sanitizer, which needs more."""
     done = subprocess.run(['sh', '-c', 'ulimit -v 400000; exec "$0" "$1" "$2"', recordings.options.replay, recordings.ends[0], path],
                           capture_output=True, text=True, timeout=PATIENCE, check=False, env=recordings.environment())
     return None if 'Sanitizer' in done.stderr else f'{done.returncode}: {done.stdout}{done.stderr}'
 
 
 def test_gigabyte(recordings):
-    """a file of a gigabyte does not take memory: of octets of 0, and of good lines (small but in the long run)"""
+    """it-replay needs little memory for a file of a gigabyte: of octets of 0, and of good lines (a small file unless in the long run)"""
     path = recordings.path('sparse')
     with open(path, 'w', encoding='ascii') as file:
         file.write('itapi-record 1\n')
@@ -486,7 +490,7 @@ def test_gigabyte(recordings):
 
 
 def test_no_file(recordings):
-    """without ITAPI_RECORD nothing is recorded, and the adapter works"""
+    """without ITAPI_RECORD nothing is recorded, and the adapter works nevertheless"""
     done = subprocess.run([recordings.options.app, 'record:nothing', 'server', '1'], capture_output=True, text=True,
                           timeout=PATIENCE, check=False, env=recordings.environment())
     expect(done.returncode == 1, 'an adapter that is not there was opened')

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A program for the tests of it-sim: its first argument says what it does with the C library and its threads. It ends with 0 if
- * all was as it must be.
+ * A program for the tests of it-sim: its first argument chooses what it does with the C library and
+ * its threads. Its exit status is 0 if everything was as expected.
  */
 #define ITAPI_ENABLE_V21_BINDINGS
 #include <assert.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A node that meets the C library: sim-libc CASE. A case prints what came of it, ends with a failed assertion, or does something
- * that a run does not have. What the test expects of each is in test_libc.py.
+ * A node that uses the C library: sim-libc CASE. A case prints its result, fails an assertion, or
+ * makes a call that a simulation does not have. test_libc.py has the result that is expected of
+ * each case.
  */
 #include <arpa/inet.h>
 #include <assert.h>

@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * More programs with a mistake each, and their twins, beside those of sim_wrong.c: what goes wrong only when a Read takes its time,
- * when a thread is late, or when the peer has no receive.
+ * More programs like those of sim_wrong.c, each with one mistake and with a correct twin. The
+ * mistakes have an effect only if a Read is slow, a thread is late, or the peer has no receive
+ * posted.
  *
- *	strange ADAPTER PORT CASE wrong|right           the server
- *	strange ADAPTER PORT CASE wrong|right HOST      the client
+ * 	strange ADAPTER PORT CASE wrong|right           the server
+ * 	strange ADAPTER PORT CASE wrong|right HOST      the client
  */
 #define ITAPI_ENABLE_V21_BINDINGS
 #include <arpa/inet.h>

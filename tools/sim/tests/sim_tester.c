@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A node that tests other nodes: it cuts the path between them for a while that it draws, as often as its argument says, and
- * looks after its own property. With the argument "wrong" it makes the mistakes of the other kind, which end the run.
+ * A node that tests other nodes: as often as its argument says, it cuts the path between them for a
+ * random while; and it states a property of its own, which the run checks. With the argument
+ * "wrong" it calls it_sim.h wrongly, which must end the run.
  */
 #include "it_sim.h"
 

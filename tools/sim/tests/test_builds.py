@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A seed is the same run however the library and the programs were compiled: optimized as for users, and by clang (TAP).
+"""A seed gives the same run however the library and the programs were compiled: optimized as for
+users, and by clang (TAP).
 
 Usage: test_builds.py SOURCE BUILD IT_SIM KV WRONG LIBC [VERBS DOOR]      each below BUILD, and built again below another folder
 """
@@ -37,7 +38,7 @@ def pair(program, words, *more):
 
 
 def scenes(folder):
-    """What is simulated, with the programs of a build folder."""
+    """The scenarios, with the programs of a build folder."""
     for adapter in ('emul:ib', 'emul:iwarp'):
         kv = [f'node server {folder}/{KV} {adapter} 7471 daemon', f'node writer {folder}/{KV} {adapter} 7471 @server put colour blue at 2ms',
               f'node reader {folder}/{KV} {adapter} 7471 @server get colour after writer',
@@ -54,7 +55,7 @@ def scenes(folder):
 
 
 def hashes(folder):
-    """Of the sweep of each scene, and how many of its seeds were good."""
+    """For each scenario, the hash of its sweep and the number of seeds that were good."""
     found = []
     with tempfile.TemporaryDirectory(prefix='itapi-sim.') as place:
         path = os.path.join(place, 'scene.sim')
@@ -92,7 +93,8 @@ class Builds(unittest.TestCase):
             self.assertEqual(self.here, hashes(folder))
 
     def test_seeds_matter(self):
-        """The sweeps are many runs, and some of them fail: else a comparison says nothing."""
+        """The sweeps contain many different runs, some of which fail; otherwise the comparison
+        would show nothing."""
         self.assertEqual(len({one for _, one, _ in self.here}), len(self.here))
         self.assertGreater(len([good for _, _, good in self.here if 0 < good < 100]), 3)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Bad adapters in a simulation: those that a legal order exposes to right programs are found, by the table exposable.toml (TAP).
+"""Adapters with defects in a simulation: the table exposable.toml lists the defects that make
+correct programs fail in some legal order of events; each of them must be found (TAP).
 
-Usage: test_exposed.py IT_SIM WRONG KV DEFECTS_LIST PROVIDERS [long]     without "long": the table, and a few defects of it
+Usage: test_exposed.py IT_SIM WRONG KV DEFECTS_LIST PROVIDERS [long]     without "long": the table itself, and a few of its defects
 """
 
 import json
@@ -28,7 +29,7 @@ PROGRAMS = ('octet', 'reuse', 'free', 'two', 'arrived', 'broken', 'reject', 'cou
 
 
 def scene(adapter):
-    """All right programs at once, each with a server of its own."""
+    """A scenario with all correct programs at once, each with a server of its own."""
     lines = ['chaos legal']
     for number, name in enumerate(PROGRAMS):
         common = f'{WRONG} {adapter} {7471 + number} {name} right'
@@ -62,7 +63,8 @@ class Exposed(unittest.TestCase):
         return json.loads(done.stdout)['failures']
 
     def is_found(self, name):
-        """Within 1,000 seeds, on an adapter that opens."""
+        """Whether one of 1,000 seeds fails with this defect, not counting failures to open the
+        adapter."""
         for seeds in ('1..4', '5..100', '101..1000'):
             for base in self.table['exposed'][name]:
                 if any('IT_ERR_INVALID_NAME' not in failure['text'] for failure in self.failures(f'defect:{name}:{base}', seeds)):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""it-sim with programs that use the C library in less common ways, and with faults that no adapter knows (TAP).
+"""it-sim with programs that use the C library in less common ways, and with commands for faults
+that do not exist (TAP).
 
 Usage: test_libc.py IT_SIM LIBC
 """
@@ -55,14 +56,15 @@ class Libc(unittest.TestCase):
             self.assertIn(word, result['failures'][0]['text'], case)
 
     def test_octets(self):
-        """A call that waits for the peer does so in virtual time, and returns what it would elsewhere."""
+        """A call that waits for the peer waits in virtual time, and returns what it returns outside
+        of a simulation."""
         self.good('much', 'took 4194304')
         self.good('all')
         self.bad('too-much', 'deadlock', 'a waits in write for descriptor')
         self.bad('for-ever', 'deadlock', 'a waits in recv for descriptor')
 
     def test_output(self):
-        """All ways lead to the output of the node."""
+        """Whatever function a node writes with, the text goes to the output of the node."""
         self.good('streams', 'printed 7', 'pieces', 'still there')
         self.bad('freopen', 'a calls freopen()')
         self.bad('dup2', 'a calls dup2()')
@@ -87,7 +89,7 @@ class Libc(unittest.TestCase):
                 self.good(case)
 
     def test_clocks(self):
-        """Each clock and each source of chance is the run's."""
+        """Every clock and every source of random numbers belongs to the run."""
         said = [self.run_sim(f'node a {LIBC} clocks\n', '--seed', seed).stdout for seed in ('1', '1', '2')]
         self.assertEqual(said[0], said[1])
         self.assertNotEqual(said[0].split('seed')[0], said[2].split('seed')[0])
@@ -104,7 +106,8 @@ class Libc(unittest.TestCase):
                 self.bad(call, f'a calls {call}()')
 
     def test_blocked(self):
-        """Each way to stay away has a verdict of its own, whatever else the machine does."""
+        """A node that blocks, sleeps or spins outside of the scheduler gets a verdict of its own,
+        whatever the load of the machine."""
         ways = (('stdio', 'a blocks in read', 'does not simulate'), ('dozes', 'a waits past it-sim', 'again and again'),
                 ('deaf', 'hang in a', 'spins, without a call'))
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -112,7 +115,8 @@ class Libc(unittest.TestCase):
                 done.result()
 
     def test_faults(self):
-        """A fault that no adapter knows is refused with its line before the first seed, also if it would be due later."""
+        """An invalid command for a fault is refused, with its line, before the first seed runs,
+        even if it would be due later."""
         node = f'node a {LIBC} names\n'
         for command, words in (('nonsense 3', "there is no command 'nonsense'"), ('cal qp_create 1 resources', "did you mean 'call'"),
                                ('call qp_create 1 resources too', 'wanted: call VERB'), ('fail qp 1 loudly at 2ms', "no fault 'loudly'"),

@@ -42,7 +42,7 @@ class Life(unittest.TestCase):
             return done
 
     def said(self, scene, *options):
-        """The lines of the nodes of one seed, which is good."""
+        """The output lines of the nodes for one seed, which must be good."""
         done = self.run_sim(scene, *(options or ('--seed', '1')))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout.splitlines()[:-1]
@@ -52,7 +52,8 @@ class Life(unittest.TestCase):
         self.assertEqual(json.loads(done.stdout)['failures'], [], scene)
 
     def test_constructors(self):
-        """They run in the node: their clocks, threads and draws are those of the seed."""
+        """Constructors run in the node: their clocks, threads and random numbers are those of the
+        seed."""
         scene = f'node a {LIFE} constructed\nnode b {LIFE} constructed\n'
         said = self.said(scene)
         self.assertEqual(said, self.said(scene))
@@ -63,7 +64,8 @@ class Life(unittest.TestCase):
         self.good(scene)
 
     def test_ends(self):
-        """Threads and programs do at their end what the C library does elsewhere, in its order."""
+        """At the end of threads and programs, handlers and destructors run in the order of the C
+        library."""
         self.assertEqual(self.said(f'node a {LIFE} threads-end\n'),
                          ['a: value one is gone', 'a: value two is gone', 'a: handler', 'a: destructor'])
         self.assertEqual(self.said(f'node a {LIFE} leaves\n'), ['a: handler', 'a: destructor'])
@@ -81,7 +83,8 @@ class Life(unittest.TestCase):
     # --- calls
 
     def test_polls(self):
-        """Who looks at memory and at a clock sees what others write, in time."""
+        """A thread that polls memory and a clock sees what other threads write, before its
+        deadline."""
         self.good(f'node a {LIFE} clock-spin\nexpect output a "in time"\n')
         self.good(f'node a {LIFE} full-counter\nexpect output a "counted 100"\n')
 
@@ -97,7 +100,7 @@ class Life(unittest.TestCase):
         self.good(f'node a {LIFE} futex-bits\nexpect output a "nobody wakes"\nexpect output a "wakes 1"\n')
 
     def test_woken(self):
-        """The seed decides who is woken, and no more are than the waker says."""
+        """The seed decides which waiter is woken, and no more waiters are woken than the call says."""
         firsts = set()
         for seed in range(1, 13):
             said = self.said(f'node a {LIFE} one-of-two\n', '--seed', str(seed))
@@ -108,7 +111,8 @@ class Life(unittest.TestCase):
         self.good(f'node a {LIFE} timer-set\nexpect output a "early nothing, late something, again nothing"\n')
 
     def test_statements(self):
-        """What a statement says has its length, and counts from where it begins."""
+        """"pause" and "slow" last as long as they say, and "expect progress" counts from the right
+        moment."""
         self.good(f'node a {LIFE} beats\nexpect progress 3s\n')
         done = self.run_sim(f'node a {LIFE} beats\npause a 5s at 2500ms\nexpect progress 4s\n', '--seed', '1')
         self.assertEqual(done.returncode, 0, done.stdout)       # a node that is paused makes no progress
@@ -117,7 +121,8 @@ class Life(unittest.TestCase):
         self.assertGreater(times[1], times[0] + 1000)
 
     def test_own(self):
-        """The place in the arguments and the folder are a node's own, also when it begins anew."""
+        """getopt's position and the working folder belong to a node, and are reset when it
+        restarts."""
         lines = ['-a 1', '-b alone', 'then rest']
         said = self.said(f'node a {LIFE} options -a 1 -b rest\nnode b {LIFE} options -a 1 -b rest\nrestart b at 10ms\n')
         for node, times in (('a', 1), ('b', 2)):
@@ -145,14 +150,14 @@ class Life(unittest.TestCase):
 
     @unittest.skipIf(CXX == '-', 'there is no C++')
     def test_plugin(self):
-        """What a shared object has registered ends when it is unloaded, not when it is gone."""
+        """The destructors of a shared object run when it is unloaded, not after its code is gone."""
         said = self.said(f'node a {CXX} {CXX}\n')
         self.assertEqual(said[-3:], ['a: the static object ends', 'a: unloaded', 'a: the static object ends'])
 
     # --- texts
 
     def test_reports(self):
-        """Whatever a node writes, reports are XML and JSON, and text for terminals."""
+        """With any octets in the output of a node, reports are valid XML and JSON, and safe text for terminals."""
         for text in ('\033[31mred\001', 'r\xff\xfe\x80', 'x' + '\u00e4' * 200, 'xx' + '\u00e4' * 200):
             words = text.encode('latin-1' if text.isascii() or text[1] == '\xff' else 'utf-8')
             with tempfile.TemporaryDirectory(prefix='itapi-sim.') as folder:
@@ -165,7 +170,8 @@ class Life(unittest.TestCase):
                 self.assertIn('a ended with 1', xml.etree.ElementTree.parse(report).find('.//failure').text)
 
     def test_scenarios(self):
-        """Files of other systems are read; a file that is no scenario is refused with its name."""
+        """A scenario may have a byte order mark and CRLF; a file that is not a scenario is refused,
+        and the message has its name."""
         self.assertEqual(self.said(f'\ufeffnode a {LIFE} own-lock\r\nexpect exit a 0\r\n')[0], 'a: its own')
         done = self.run_sim(f'node a {LIFE} own-lock\nslow a 2.5\n')
         self.assertEqual((done.returncode, '2.5' in done.stderr), (2, True), done.stderr)

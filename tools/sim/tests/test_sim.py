@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""it-sim with programs that end well, badly and not at all (TAP).
+"""it-sim with programs that end well, that fail, and that never end (TAP).
 
 Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS TESTER FIXED PING TEST CP CALLS UPGRADE DIFFERENTIAL [SEEDS]      SEEDS: how many of the long sweeps
 """
@@ -101,7 +101,8 @@ class Sim(unittest.TestCase):
         self.assertNotEqual(one['hash'], self.result(scene, '--seeds', '2..21')['hash'])
 
     def test_same_elsewhere(self):
-        """On one processor, without an environment, in a container's namespaces, of the long runs also under valgrind: the same runs."""
+        """Runs are the same on one processor, without an environment, in the namespaces of a
+        container and, in the long test, under valgrind."""
         scene = KV_SCENE.replace('ADAPTER', 'emul:ib') + 'chaos legal\nwire 50us\n'
         hashes = [self.result(scene, '--seeds', '1..5')['hash']]
         ways = [['taskset', '-c', '0'], ['env', '-i'], ['unshare', '-Urpf', '--mount-proc']]
@@ -194,7 +195,7 @@ class Sim(unittest.TestCase):
         return self.result(KV_SCENE.replace('ADAPTER', adapter) + '\n'.join([*lines, 'until 200s', '']), '--seeds', seeds, '--twice', '-j', '2')
 
     def end_of(self, adapter, *lines):
-        """When the run of the first seed ends, in ms."""
+        """The virtual time, in ms, at which the run of the first seed ends."""
         said = self.run_sim(KV_SCENE.replace('ADAPTER', adapter) + '\n'.join([*lines, 'until 200s', '']), '--seed', '1').stdout
         return float(re.search(r' steps, ([0-9.]+) ms', said)[1])
 
@@ -210,7 +211,8 @@ class Sim(unittest.TestCase):
             self.assertLess(self.end_of(adapter, 'delay server writer 100ms..101ms', 'heal at 1ms'), 100)
 
     def test_path_is_cut(self):
-        """A request for a connection, and later a message, is repeated as long as the protocol does; then its program gets an event."""
+        """A connection request, and later a message, is repeated as often as the protocol demands;
+        then its program gets an event."""
         for adapter, when, least, most in (
                 ('emul:ib', 'at 1ms', 500, 600), ('emul:ib', 'inside message 1 of writer', 500, 600),
                 ('emul:iwarp', 'at 1ms', 20000, 20100),         # less than that of TCP: the patience of the program
@@ -223,7 +225,7 @@ class Sim(unittest.TestCase):
             self.assertTrue(least < end < most, f'{adapter} {when}: {end}')
 
     def test_path_of_others(self):
-        """A cut of two nodes is none of the others."""
+        """A cut between two nodes does not affect their paths to other nodes."""
         self.assertLess(self.end_of('emul:ib', 'cut writer reader'), 20)
 
     def test_hold_for_ever(self):
@@ -232,7 +234,8 @@ class Sim(unittest.TestCase):
         self.assert_bad(result, 'deadlock', 'server waits in', 'client waits in')
 
     def test_cut_and_held(self):
-        """Who waits is not repeated: a path that is held between two cuts has the patience of one of them."""
+        """A message that is held back is not retransmitted. So a path that is cut, held and cut
+        again breaks no sooner than one cut breaks it."""
         scene = (f'node server {SLOTS} emul:ib 7471\nnode client {SLOTS} emul:ib 7471 @server colour ultramarine at 1ms\n'
                  'cut server client inside message 1 of client\nhold server client at 300ms\ncut server client at 600ms\nheal at 900ms\n')
         self.assert_good(self.result(scene, '--seeds', '1..3'))
@@ -255,12 +258,12 @@ class Sim(unittest.TestCase):
             self.assertIn('script: kill client', whole)
 
     def test_restart_inside_a_message(self):
-        """No thread of the life before runs in the new one."""
+        """After a restart, no thread of the node's former life runs."""
         result = self.paths('emul:ib', 'restart server inside message 1..3 of writer', 'expect exit writer any', 'expect exit adder any', seeds='1..20')
         self.assertTrue(all('no such key' in failure['text'] for failure in result['failures']), result['failures'])
 
     def test_progress(self):
-        """A node that does not come back after the cut is named."""
+        """"expect progress" reports a node that does not recover after the cut."""
         def scene(how):
             return (f'node server {WRONG} emul:ib 7471 broken {how} daemon\nnode client {WRONG} emul:ib 7471 broken {how} @server at 1ms\n'
                     'chaos legal\nkill server at 5ms\nheal at 10ms\nexpect progress 5s\nexpect exit client any\n')
@@ -288,7 +291,7 @@ class Sim(unittest.TestCase):
         self.assertEqual((good.returncode, good.stdout), (0, ''))
 
     def test_shrink_words(self):
-        """Each word is written as it is read."""
+        """--shrink prints each statement in the form in which it was read."""
         scene = (f'node a {APP} exit "two words"\nnode b {APP} sleep\ncut a b for 2ms at 1ms..9ms\nhold a b at 5ms\ndelay a b 1us..2us\n'
                  'drop a b 30\nheal a b at 9ms\nheal at 9ms\nkill b after a\nslow b 3\npause b 1ms at 1ms\nb: fail qp 1 at 2ms\n'
                  'restart b inside message 2..4 of a\nexpect exit b any\nexpect output a "it is"\nexpect reached there\nchaos legal\n'
@@ -352,7 +355,8 @@ class Sim(unittest.TestCase):
             self.wrong('two', adapter, 'is not the one that was written')
 
     def test_wrong_arrived(self):
-        """Over InfiniBand the completion says that the data has arrived, so it is no mistake there."""
+        """Over InfiniBand the completion says that the data have arrived, so this program is
+        correct there."""
         self.wrong('arrived', 'emul:iwarp', 'is not the one that was written')
         scene = (f'node server {WRONG} emul:ib 7471 arrived wrong\nnode client {WRONG} emul:ib 7471 arrived wrong @server at 1ms\n'
                  'chaos legal\n')
@@ -377,12 +381,14 @@ class Sim(unittest.TestCase):
         self.wrong('lock', 'emul:ib', 'an addition is lost', clients=2)
 
     def test_wrong_credit(self):
-        """A Send waits a second for a receive; so the mistake costs something when the program is stopped at the wrong time."""
+        """A Send waits up to a second for a receive. So the mistake has an effect only if the
+        program is stopped at the wrong time."""
         for adapter in ('emul:ib', 'emul:iwarp'):
             self.wrong('credit', adapter, 'ended with 1', more='pause server 2s at 1ms..1500us')
 
     def test_wrong_flushed(self):
-        """Over iWARP a Write completes before it arrives, so that only a message of the peer says more."""
+        """Over iWARP a Write completes before it arrives, so that only a message of the peer shows
+        that it has."""
         self.wrong('flushed', 'emul:ib', 'is not the one that was written')
 
     def test_wrong_revoke(self):
@@ -404,7 +410,8 @@ class Sim(unittest.TestCase):
         self.wrong('wakeup', 'emul:ib', 'server, thread 1, waits in pthread_cond_wait')
 
     def test_page(self):
-        """doc/simulation.md: what it shows, with its hashes, on each machine. The one with the most steps comes with the quick tests."""
+        """The sweeps that doc/simulation.md shows give the hashes of that page on every machine.
+        The quick tests include the one with the most steps."""
         def scene(program, more=''):
             return (f'node server {program} emul:ib 7471\nnode client {program} emul:ib 7471 @server colour ultramarine at 1ms\n'
                     f'expect output server "colour = ultramarine"\n{more}')
@@ -420,7 +427,8 @@ class Sim(unittest.TestCase):
     # --- tools
 
     def is_never_blamed(self, program, server, client):
-        """A tool of ours, both sides, while the adapter takes each freedom: it passes, whatever the seed."""
+        """One of our tools runs on both sides, while the adapter uses every freedom of the
+        specification: it must pass with every seed."""
         for adapter in ('emul:ib', 'emul:iwarp'):
             scene = (f'node server {program} -a {adapter} -p 7471 {server}\nnode client {program} -a {adapter} -p 7471 {client} at 1ms\n'
                      'chaos legal\nwire 20us\n')
@@ -436,7 +444,7 @@ class Sim(unittest.TestCase):
         self.is_never_blamed(TEST, '', '-C 2 @server client SR 500 2 server SR 100 client RW 3000 client RR 3000')
 
     def test_tool_cp(self):
-        """All seeds have one folder; each copy gets its name when it is whole."""
+        """All seeds write into one folder; each copy gets its final name only when it is complete."""
         octets = bytes(range(256)) * 200
         with tempfile.TemporaryDirectory(prefix='it-sim.') as folder:
             with open(f'{folder}/source', 'wb') as file:
@@ -465,7 +473,8 @@ class Sim(unittest.TestCase):
                 self.assert_good(self.result(scene, '--seeds', f'1..{max(5, SEEDS // 50)}', '-j', '2'))
 
     def test_absent(self):
-        """What doc/simulation.md says is no node, or none that works."""
+        """The programs that doc/simulation.md names as unable to run as nodes fail with the reason
+        that it gives."""
         self.assert_bad(self.result(f'node one {DIFFERENTIAL} --adapter emul:ib --faults --count 1\n', '--seeds', '1..2'),
                         'one calls socket()')
         self.assert_bad(self.result(f'node server {UPGRADE} emul:iwarp server\nnode client {UPGRADE} emul:iwarp client 32768 hello at 1ms\n',
@@ -510,7 +519,7 @@ class Sim(unittest.TestCase):
     # --- nodes
 
     def test_statics(self):
-        """Two nodes, and two lives, have statics of their own."""
+        """Each node, and each life of a node, has its own static variables."""
         self.assert_good(self.result(f'node a {APP} lives\nnode b {APP} lives\nexpect output a "life 1"\nexpect output b "life 1"\n'))
         said = self.run_sim(f'node a {APP} lives wait\nrestart a at 2s\n', '--seed', '1').stdout
         self.assertEqual(said.count('a: life 1'), 2, said)
@@ -543,7 +552,7 @@ class Sim(unittest.TestCase):
         self.assert_bad(self.app('write', '--seed', '1', more='expect output a nothing\n'), "a did not write 'nothing'")
 
     def test_twice(self):
-        """A program that looks at what differs between two runs."""
+        """--twice reports a program that uses a value that differs between two runs."""
         self.assert_good(self.app('pid', '--seeds', '1..10'))
         self.assert_bad(self.app('pid', '--seeds', '1..10', '--twice'), 'two runs of one seed differ')
 
@@ -560,7 +569,8 @@ class Sim(unittest.TestCase):
         self.assertRegex(said, r'it-sim \S+scene\.sim --seed \d+ --trace\n')
 
     def test_seed_of_report(self):
-        """The seed that is named fails by itself, and the one before it does not."""
+        """The seed that a report names fails when it runs alone, and the seeds before it do not
+        fail."""
         failure = self.app('add', '--seeds', '1..50')['failures'][0]
         seed = failure['seed']
         self.assertFalse(self.app('add', '--seed', str(seed))['ok'])

@@ -40,7 +40,8 @@ class Strange(unittest.TestCase):
         return json.loads(done.stdout)
 
     def judge(self, lines, text, wrong='wrong', right='right', share=0.0):
-        """The wrong one is found in few seeds, by its mistake, which the first line names; the right one never."""
+        """The wrong program must fail within a few seeds, with its mistake in the first line of the
+        failure; the right one must never fail."""
         found = self.result(lines.replace('HOW', wrong) + 'chaos legal\n', 100 if LONG else 40)
         self.assertFalse(found['ok'])
         self.assertGreaterEqual(found['seeds'] - found['good'], share * found['seeds'])
@@ -77,7 +78,8 @@ class Strange(unittest.TestCase):
 
     @unittest.skipIf(VERBS is None, 'no programs of verbs')
     def test_verbs_arm(self):
-        """Looks at the queue, arms it, and waits: what came between makes no event. At an arming others come between in most seeds."""
+        """The wrong program polls the queue, arms it, and waits: a completion that came in between
+        raises no event. In most seeds one comes in between."""
         self.judge(f'node server {VERBS} HOW 18515\nnode client {VERBS} HOW 18515 @server at 1ms\n', 'deadlock', 'hasty', 'event', 0.6)
 
 

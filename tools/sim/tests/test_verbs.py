@@ -58,7 +58,8 @@ class Verbs(unittest.TestCase):
     # --- right programs
 
     def test_poll(self):
-        """A thread that polls gives the baton away; the same seeds are the same runs, elsewhere and later."""
+        """A thread that polls lets the others run; the same seeds give the same runs, also when
+        they are repeated."""
         scene = pair('poll', 'expect output server done', 'expect output client done')
         hashed = self.good(scene)
         self.assertEqual(hashed, self.result(scene, '--seeds', f'1..{SEEDS}')['hash'])
@@ -73,7 +74,8 @@ class Verbs(unittest.TestCase):
                 self.good(pair(what, 'expect output server done', 'expect output client done', 'chaos legal', 'wire 50us'))
 
     def test_lost_datagram(self):
-        """Who trusts a datagram waits for ever when it is lost."""
+        """A program that relies on a datagram waits for ever when it is lost, and the run reports a
+        deadlock."""
         failures = self.result(pair('ud', 'drop server client 50', 'wire 10us'), '--seeds', '1..20', '--twice')['failures']
         self.assertIn('deadlock', [failure['kind'] for failure in failures])
         cut = self.result(pair('ud', 'cut server client', 'wire 10us'), '--seeds', '1..3')['failures']
@@ -92,7 +94,8 @@ class Verbs(unittest.TestCase):
     # --- wrong ones, and bad days
 
     def test_last_octet(self):
-        """Who looks at the last octet of a Write is found, by an adapter that places octets as it likes."""
+        """A program that polls the last octet of a Write must fail on an adapter that places octets
+        in any order."""
         scene = pair('last', 'expect output server "read ' + 'b' * 64 + '"')
         self.good(scene, 25)
         result = self.result(scene + 'chaos legal\n', '--seeds', '1..100')
@@ -104,7 +107,8 @@ class Verbs(unittest.TestCase):
         self.good(pair('leave', 'expect output server "transport retry counter exceeded"'))
 
     def test_kill(self):
-        """A node that is killed at any time: the other one sees it, or waits where it would."""
+        """A node is killed at a random time: its peer gets an error, or waits where it would wait
+        on a real adapter."""
         result = self.result(pair('poll', 'kill client at 2ms..3ms', 'expect exit server any', 'until 10s'), '--seeds', '1..50', '--twice')
         for failure in result['failures']:
             self.assertTrue('did not repeat' not in failure['text'] and 'crash' not in failure['kind'], failure)
@@ -117,7 +121,8 @@ class Verbs(unittest.TestCase):
         self.assertGreater(float(re.search(r'seed 1: good, .* ([\d.]+) ms', said)[1]), 20, said)
 
     def test_long_polls(self):
-        """Polls that find nothing move the time: a run with slow messages has few steps, else more than a run may have."""
+        """Polls that find nothing advance the time: a run with slow messages needs few steps.
+        Otherwise it would exceed the limit of steps."""
         self.good(pair('poll', 'wire 30ms'), 2)
 
     def test_restart(self):

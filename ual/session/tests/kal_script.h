@@ -48,7 +48,8 @@ struct kal_script {
 	/* Called when an event was taken and is about to be dispatched. */
 	void (*on_event)(void);
 	/*
-	 * Called when a thread that dispatches has found no more events, and has not said so yet.
+	 * Called when a dispatching thread has found no more events, before it records that it has
+	 * stopped.
 	 */
 	void (*on_empty)(void);
 	/* Called inside KAL_LISTEN, which then fails, unless `listens` is true. */

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A second access layer, in small: what a session must offer to one that is not the first. It is
- * made in the way of verbs. Objects have numbers, events lie in channels, and a thread that wants
- * one blocks in small_get. The test program owns the structs. Each function asserts that the kAL
- * does what it asks for.
+ * A second access layer, in small: it shows what a session must offer to a layer other than the
+ * uAL. It is similar to verbs: objects have numbers, events lie in channels, and a thread that
+ * wants an event blocks in small_get. The test program owns the structs. Each function asserts that
+ * the kAL executes its call.
  */
 #ifndef SMALL_LAYER_H
 #define SMALL_LAYER_H

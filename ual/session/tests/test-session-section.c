@@ -142,8 +142,8 @@ test_crowd(void)
 }
 
 /*
- * A thread is inside a section when another one forks. The child waits for nobody, even if no
- * adapter was ever opened.
+ * A thread is inside a section while another thread forks. In the child no call may wait for it,
+ * even if no adapter was ever opened.
  */
 static void
 test_fork(void)

@@ -2,9 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Threads that sleep: which of them leads, who leads after it, and what is left behind when they
- * are woken, cancelled or too late. The provider is played by the test; its engine takes one leader
- * and counts how often one begins.
+ * Threads that sleep. One of them is the leader, which runs the engine of the provider; when it stops, another sleeping thread must become the leader. No state may be left over when a thread is woken, cancelled, or its time is over. The test simulates the provider; its engine accepts one leader and counts how often one begins.
  */
 
 #include <glib.h>
@@ -196,8 +194,8 @@ test_leader(void)
 }
 
 /*
- * The same, where the leader's time is up, and where it is cancelled; and one that followed is
- * cancelled.
+ * A follower becomes leader also when the leader's time-out ends, and when the leader is cancelled;
+ * and a follower is cancelled.
  */
 static void
 test_leader_ends(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A region, a window and a queue pair's user half in a second life: in the place of another one, registered anew, or with more
- * room. Octet by octet they must be what a new one is with the same parameters; tables say of members why they are not compared.
+ * A region, a window and the user half of a queue pair that are used a second time: in the slot of
+ * another object, registered again, or resized. They must equal, octet by octet, a new object with
+ * the same parameters. Tables list the members that are not compared, with the reasons.
  */
 #include "mem_bench.h"
 #include "vsw_mem_table.h"

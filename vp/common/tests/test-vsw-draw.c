@@ -27,8 +27,9 @@ seen_before(uint8_t *seen, uint32_t number)
 }
 
 /*
- * No number comes twice in an epoch, and the first draws of the next epoch repeat none of the last ones: shown at
- * both ends of an epoch. Independent random numbers would collide more than 60,000 times.
+ * No number is drawn twice in an epoch, and the first draws of the next epoch repeat none of the
+ * last ones. Both ends of an epoch are tested. Independent random numbers would collide more than
+ * 60,000 times.
  */
 static void
 test_epochs(void)

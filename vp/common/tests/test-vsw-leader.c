@@ -259,8 +259,8 @@ now_of(struct engine *engine)
 }
 
 /*
- * A program polls until it has its completion, then looks at its memory until a message comes: time that the message waits for a run
- * of the engine, ns.
+ * A program polls until it has its completion, then polls only its memory until a message arrives.
+ * Returns how long the message waits for a run of the engine, in ns.
  */
 static uint64_t
 message_wait(struct engine *engine)

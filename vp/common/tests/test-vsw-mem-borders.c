@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory at its borders: the last byte, the end of the address space, each right alone, accesses of no bytes,
- * and checks that another check usually hides.
+ * Memory at its limits: the last byte, the end of the address space, each right alone, accesses of
+ * length 0, and checks that another check usually hides.
  */
 #include <pthread.h>
 

@@ -105,8 +105,8 @@ test_slots(void)
 			g_assert_cmpuint(wqe->wr_id, ==, i);
 		}
 		/*
-		 * A slot is free when its completion, or a later one, was polled; not when its request was taken or
-		 * completed.
+		 * A slot becomes free when its completion, or a later one, is polled, and not already when its
+		 * request is taken or completed.
 		 */
 		g_assert_cmpint(post(&b, 4), ==, RI_ERR_QUEUE_FULL);
 		g_assert_true(complete(&b, 2, b.sq.number, index - 1, 0));

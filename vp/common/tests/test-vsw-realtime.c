@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A thread under SCHED_FIFO waits for one of normal priority on the same processor. The waiter must sleep, since yielding
- * never runs the other one; what it costs is the waiter's own processor time, which does not depend on the machine's load.
+ * A thread under SCHED_FIFO waits for a thread of normal priority on the same processor. The waiter
+ * must sleep, because yielding would never let the other thread run. The test measures the waiter's
+ * own processor time, which does not depend on the load of the machine.
  */
 #include <inttypes.h>
 #include <pthread.h>

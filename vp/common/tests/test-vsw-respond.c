@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The responder, fed with messages that are cut into pieces in any way: what it places, completes and refuses is the same as
- * for the whole message. The test is the peer, and the provider.
+ * The responder, fed with messages that are cut into pieces in any way: it must place, complete and
+ * refuse the same as for the whole message. The test acts as the peer and as the provider.
  */
 #include <glib.h>
 #include <string.h>

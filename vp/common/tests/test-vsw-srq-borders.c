@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A shared receive queue at its limits: the least that is refused, members that are woken and do not take, members
- * that leave while they are woken, events that must not be raised. There is no user half: the test posts by advancing
- * the head.
+ * A shared receive queue at its limits: the smallest values that are refused, members that are
+ * woken and take nothing, members that leave while they are woken, events that must not be raised.
+ * There is no user half: the test posts by advancing the head.
  */
 #include <pthread.h>
 

@@ -124,8 +124,8 @@ void chunk_fill(struct chunk *chunk, unsigned seed);
 struct ri_sge chunk_sge(const struct chunk *chunk, size_t at, size_t len);
 
 /*
- * The adapters are open: add ends with these attributes, NULL the defaults, and memory of this size. That of b has the rights
- * `access`, that of a has ALL_RW besides.
+ * The adapters are open: add connected ends with these attributes (NULL: the defaults), and memory
+ * of this size. The memory of b has the rights `access`, that of a has these and ALL_RW.
  */
 void ends_fill(struct ends *ends, const struct ri_qp_init *a, const struct ri_qp_init *b,
 	       size_t len, uint32_t access);

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * For tests that compare a used object with a fresh one, octet by octet: a table says of members what a test may not overwrite or
- * compare, and why. A member that is in no row is overwritten and compared, also one that somebody adds.
+ * For tests that compare a used object with a new one, octet by octet. A table lists the members
+ * that a test may not overwrite or compare, with the reasons. All other members are overwritten and
+ * compared, also members that are added later.
  */
 #ifndef VSW_OCTETS_H
 #define VSW_OCTETS_H

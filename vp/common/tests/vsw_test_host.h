@@ -45,13 +45,13 @@ guint vth_napped(struct vth *vth);
 void vth_make_old(struct vth *vth);
 
 /*
- * True, and the test is skipped: an access to a lost page is not survived here (vsw_guard.h). valgrind does not keep all registers at
- * each access.
+ * True if accesses to lost pages are not caught here (vsw_guard.h); the test is then skipped. That
+ * is so under valgrind, which does not keep all registers up to date at each access.
  */
 bool vth_no_guards(void);
 /*
- * End the child of a fork, with status 0 if all is good: by another program, since valgrind would count what only the parent's threads
- * know as lost.
+ * End the child of a fork, with status 0 if `good`, by executing another program. Otherwise
+ * valgrind would report memory as lost to which only the parent's threads point.
  */
 void vth_child_exit(bool good) G_GNUC_NORETURN;
 

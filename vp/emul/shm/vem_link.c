@@ -40,8 +40,8 @@ vem_link_break(struct vem_link *link, const char *why)
 }
 
 /*
- * Nobody takes packets any more; those that the process sent before it ended are still read, and then the link breaks. With
- * queue_lock.
+ * The other process reads no more packets. Packets that it sent before its end are still read here,
+ * and then the link breaks. Called with queue_lock.
  */
 static void
 deafen(struct vem_link *link)
@@ -199,7 +199,7 @@ hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PA
 	else if (!vem_remote_ud_block_is_good(link, hello->from))
 		why = "it has not the block of numbers whose name it has";
 	else if (!wakes(shm, fds[1]))
-		why = "its second descriptor is no socket that wakes";
+		why = "its second descriptor is not a socket that wakes";
 	else
 		link->out_page = ring_attach(shm, fds[0], &why);
 	ri_close(fds[0]);
@@ -503,9 +503,10 @@ vem_link_to_block(struct vem_shm *shm, uint32_t block, enum ri_cm_reason *reason
 }
 
 /*
- * Whoever dials says which block it has, and could say that of another process, and so keep all that belongs to it. The name of a block
- * is bound by the process that has it, and the kernel says which one that is. Two processes whose numbers this one cannot see count as
- * one.
+ * Whether the process at the other end owns the block of numbers that it has named. A process that
+ * connects could name the block of another process, and so get messages for that process. The owner
+ * has bound the block's name, and the kernel reports the process behind a bound name. Two processes
+ * in another process namespace, whose numbers are not visible here, count as one.
  */
 bool
 vem_link_has_block(struct vem_link *link)

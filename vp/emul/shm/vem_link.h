@@ -4,13 +4,16 @@
 /*
  * Links of a fabric between processes, and which thread reads them.
  *
- * A *link* joins two processes: a socket for packets (vem_packet.h) and, in each direction, a ring (vem_ring.h) and a wake-up socket.
- * A process dials a name; the process that listens there accepts. Each side begins with a HELLO that carries the descriptors of
- * the ring that it reads and of its wake-up socket. Everything that the other side sends is checked, and an impossible value ends
- * the link. When the socket for packets ends, the other process counts as dead.
+ * A *link* joins two processes: a socket for packets (vem_packet.h) and, in each direction, a ring
+ * (vem_ring.h) and a wake-up socket. A process connects to ("dials") a name; the process that
+ * listens there accepts. Each side begins with a HELLO that carries the descriptors of the ring
+ * that it reads and of its wake-up socket. Everything that the other side sends is checked, and an
+ * impossible value ends the link. When the socket for packets ends, the other process counts as
+ * dead.
  *
- * Wake-up sockets are written with MSG_DONTWAIT, and a process reads from one end and passes the other one: the other side could
- * change the flags of a descriptor that both have, and so make a thread of this process wait.
+ * Wake-up sockets are written with MSG_DONTWAIT. A process keeps one end for itself and passes the
+ * other: if both sides had the same descriptor, the other side could change its flags and so block
+ * a thread of this process.
  *
  * Threads: the service thread handles packets, with the lock of the fabric. The role `rx` is the right to read all rings; a
  * thread that removes something that a reader could find owns it, too. The lock `out_lock` is owned while an entry is written. A
@@ -197,8 +200,9 @@ void vem_shm_catch_up(struct vem_link *link);
 /* Read up to that index, and do what readers do. Owner of rx. */
 void vem_shm_read_to(struct vem_link *link, uint64_t end);
 /*
- * So many octets of a message were written, and more follow. Is it the turn of the other links? Then the rest goes on when they have
- * been read: a peer that reads as fast as this process writes would keep all others waiting. Owner of rx.
+ * This many octets of a message were executed, and more follow. True: other links must be served
+ * before the rest, because a peer that writes as fast as this process reads would keep them
+ * waiting. The caller owns rx.
  */
 bool vem_link_turn_is_over(struct vem_link *link, uint32_t octets);
 /* The caller will not read again: if a turn is over, the service thread goes on. Owner of rx. */

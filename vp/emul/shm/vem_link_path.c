@@ -4,11 +4,13 @@
 /*
  * Faults of the path between two processes, by the commands `path PID HOW` and `path all HOW` of an adapter (vem_script.c).
  *
- * A rule belongs to the process that was given the command, and acts on all that this process receives from the other one: requests,
- * and answers to its own requests, in the ring and in packets. The readers of rings look at no rules: a link with a rule is not
- * among the rings that they read (vem_link::reads). The service thread reads it here, when a timer is due:
+ * A rule belongs to the process that got the command, and acts on everything that this process
+ * receives from the other one: requests, and responses to its own requests, in the ring and in
+ * packets. The readers of rings do not check rules: a link with a rule is not among the rings that
+ * they read (vem_link::reads). The service thread reads it here, when a timer is due:
  *
- * - hold: nothing is read until the path is open. The writer finds the ring full in the end, and waits.
+ * - hold: nothing is read until the path is open. Eventually the writer finds the ring full, and
+ *   waits.
  * - cut: as hold; and when something has waited for as long as the protocol of the adapter retries, the link breaks.
  * - delay: each round reads what the round before it has found, so an entry is late by one to two periods. A packet waits for the
  *   end of a round; the entries that were written before it are read first, so their order stays that of the sender.

@@ -52,7 +52,7 @@ folder_is_private(const char *path, char why[VEM_PLACE_WHY])
 	if (lstat(path, &st) != 0)
 		(void)snprintf(why, VEM_PLACE_WHY, "%s: %s", path, ri_errno_text(errno));
 	else if (!S_ISDIR(st.st_mode))
-		(void)snprintf(why, VEM_PLACE_WHY, "%s is no folder", path);
+		(void)snprintf(why, VEM_PLACE_WHY, "%s is not a folder", path);
 	else if (st.st_uid != geteuid())
 		(void)snprintf(why, VEM_PLACE_WHY,
 			       "%s belongs to user %u, this process is of user %u", path,

@@ -29,8 +29,8 @@ struct vem_place {
 };
 
 /*
- * The place of a fabric. `runtime`: the user's folder, NULL or "": there is none. False: the name is invalid, or the folder is
- * not private; `why` says what is wrong.
+ * Open the place of a fabric. `runtime`: the user's runtime folder; NULL or "" if the user has
+ * none. False: the name is invalid, or the folder is not private; `why` gives the reason.
  */
 bool vem_place_open(struct vem_place *place, const char *fabric, const char *runtime,
 		    char why[VEM_PLACE_WHY]);

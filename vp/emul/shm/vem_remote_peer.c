@@ -20,11 +20,13 @@
  *                               <-    JOINED, which hears from here on
  *     OPEN                      ->    and sends
  *
- * Until both have found each other requests wait as long as their sender tries. Then it sends an ASK, whose answer follows all that the
- * other process has said before: a process that got no processor meanwhile has a partner that was not found yet, and not a lost one.
+ * Until both ends have found each other, requests wait as long as their sender tries. Then the sender
+ * sends an ASK. Its answer follows everything that the other process has sent before. So a partner
+ * whose process got no processor meanwhile is not found yet, but it is not lost.
  *
- * A queue pair whose process has ended is gone: requests to it fail when they were tried long enough, and at once if they would be tried
- * without end. Everything is on the service thread, with the fabric's lock.
+ * If a process has ended, requests to its queue pairs fail when their tries are over, and at once if
+ * they would be retried without limit. All code here runs on the service thread, with the fabric's
+ * lock.
  */
 #include <string.h>
 
@@ -298,8 +300,10 @@ partner_gone(struct vem_qp *qp, struct vem_remote *remote)
 }
 
 /*
- * The link to the process of a partner that has not been joined yet has ended. Perhaps an earlier life of the partner has, and the process
- * goes on: then its name can be dialed. A process that is about to end can be dialed for a moment, too, and the next link ends.
+ * The link to the process of a partner that was not joined yet has ended. Perhaps only an earlier
+ * use of the partner's number has ended, and the process is still running: then its name can be
+ * dialed again. A process that is about to end can also be dialed for a moment; then the new link
+ * ends, too.
  */
 static void
 partner_lost(struct vem_qp *qp, struct vem_link *old)

@@ -9,9 +9,9 @@
  *                               <-    ANSWER
  *     QUERY_END                 ->    it does not wait any more
  *
- * The number in `from` of a QUERY identifies it: an ANSWER has it in `to`, a QUERY_END in `from`. If the process of the service ends,
- * the query is answered as if that process had no such service. A query uses its link until it is answered. All functions are called
- * with the fabric's lock.
+ * The number in `from` of a QUERY identifies it: an ANSWER has it in `to`, a QUERY_END in `from`.
+ * If the process of the service ends, the query is answered as if that process had no such service.
+ * A query keeps its link until it is answered. All functions are called with the fabric's lock.
  */
 #include <string.h>
 

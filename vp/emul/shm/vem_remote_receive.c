@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What comes from another process: requests, which the responder of the queue pair executes, and answers to its own requests.
+ * Handles entries from another process: requests, which the responder of the queue pair executes,
+ * and responses to the queue pair's own requests.
  *
  * No value in an entry is trusted. The connection is looked up by its number and the count of its uses. A request that is not the
  * next one is dropped. Lengths are compared with the length of the entry; the responder checks keys and bounds. An answer is
@@ -104,8 +105,8 @@ vem_remote_acknowledge(struct vem_remote *remote)
 }
 
 /*
- * Refuse request `number`, and all after it. The queue pair ends because of it when the Reads before it are answered
- * (answers_write).
+ * Refuse request `number`, and all after it. The queue pair ends because of that, but only when the
+ * Reads before it are answered (answers_write).
  */
 static void
 refuse(struct vem_remote *remote, const struct vem_qp *qp, uint32_t number,
@@ -251,8 +252,8 @@ vem_remote_answers(struct vem_link *link)
 }
 
 /*
- * WAIT is written by the owner of rx. So this leaves READY to it, too, if a WAIT may be on its way: the owner compares `readies`
- * before and after.
+ * Write READY, unless a WAIT may be about to be written. WAITs are written by the owner of rx; so
+ * in that case READY is left to it, too. The owner compares `readies` before and after.
  */
 void
 vem_remote_ready(struct vem_remote *remote)
@@ -609,8 +610,8 @@ request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 }
 
 /*
- * Packets and entries travel apart: requests of a peer that has just accepted may come before its acceptance. They were dropped, so they
- * are sent again.
+ * Packets and entries travel on different ways: requests of a peer that has just accepted may
+ * arrive before its ACCEPT. Such requests were dropped, so this asks for them again.
  */
 void
 vem_remote_known(struct vem_remote *remote)

@@ -142,10 +142,11 @@ fails(struct vem_remote *remote, enum ri_wc_status status)
 }
 
 /*
- * Wait until the service thread has counted the message that it executes now. Its receive may be complete already, so that what this
- * thread sends is the program's answer to it, and an answer should carry the acknowledgement of its message: then the peer's
- * program sees its Send complete before the answer arrives. Adapters do that, though no standard orders the two. The service
- * thread never waits for this one.
+ * Wait until the service thread has counted the message that it is executing. Its receive may
+ * already be complete, and then the request that this thread sends is the program's answer. An
+ * answer should carry the acknowledgement of its message, so that the peer's program sees its Send
+ * complete before the answer arrives. Adapters behave so, although no standard orders the two. The
+ * service thread never waits for this thread.
  */
 static __attribute__((cold, noinline)) void
 ack_first(const struct vem_qp *qp, struct vem_remote *remote)
@@ -635,9 +636,10 @@ watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
 }
 
 /*
- * The time is over: ask the process of the peer whether it has read the oldest request and has answered what it had to. If it has no
- * processor, or its thread that reads has none, it answers when it gets one; its end is another event. What has not been sent waits for
- * room, so it is not lost.
+ * The time is over: ask the process of the peer whether it has read the oldest request and has sent
+ * every answer that it owes. A process without a processor, or whose reading thread has none, answers
+ * when it gets one; the end of the process is another event. A request that has not been sent waits
+ * for room, so it is not lost.
  */
 static void
 probe_send(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)

@@ -121,8 +121,9 @@ is_dialed(const struct vem_shm *shm, uint64_t key)
 }
 
 /*
- * No link has that key: dial it. False: no process has the name, too many are dialed, or no link could be made a moment ago, so the
- * datagram is lost.
+ * No link has that key: connect to its process soon. False: the datagram is lost, because no
+ * process has the name, too many connections are being made, or one to that name failed a moment
+ * ago.
  */
 static bool
 dial_soon(struct vem_shm *shm, uint64_t key)

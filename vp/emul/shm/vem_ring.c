@@ -105,8 +105,8 @@ vem_ring_begin(struct vem_ring_out *out, uint32_t length)
 }
 
 /*
- * The reader had the next lines a lap ago, so its processor may own them: take them before they are written. But for the first
- * of them: the reader looks at it again and again.
+ * The reader used the next lines in the last lap, so its processor may own them. Fetch them for
+ * writing in advance. The first line is not fetched, because the reader polls it.
  */
 static inline void
 lines_fetch(const struct vem_ring_out *out)

@@ -52,9 +52,11 @@ struct vem_ring_line {
 };
 
 /*
- * How long copies are stored: in the caches, or around them. Which is faster depends on the machine and on where its two processors are.
- * Near each other one way or the other takes half the time; far from each other the second one takes an eighth; and a virtual machine
- * may move. So each lap goes one way, and is timed; and a probe of two laps goes the other way every 128 laps.
+ * How long copies are stored: in the caches, or around them (non-temporal). Which is faster depends
+ * on the machine and on the distance of the two processors. Near each other, one or the other takes
+ * half the time; far from each other the second one takes an eighth; and a virtual machine may
+ * move. So each lap uses one way, and is timed; every 128 laps, two laps use the other way as a
+ * probe.
  */
 struct vem_ring_ways {
 	uint64_t lap;     /* that is under way */
@@ -115,8 +117,8 @@ void vem_ring_in_init(struct vem_ring_in *in, struct vem_ring_page *page);
 /* --- writing ----------------------------------------------------------------------------------- */
 
 /*
- * Room for an entry with `length` octets, which go to where this points. NULL: there is none now, or the ring is broken.
- * Without vem_ring_end nothing is written.
+ * Find room for an entry with `length` octets; returns where the octets go. NULL: there is no room
+ * now, or the ring is broken. Nothing is published until vem_ring_end.
  */
 uint8_t *vem_ring_begin(struct vem_ring_out *out, uint32_t length);
 /* Publish the entry. True: as vem_ring_must_wake. `streamed`: octets were stored around the caches. */
@@ -153,8 +155,9 @@ bool vem_ring_look(struct vem_ring_in *in, struct vem_ring_entry *entry);
 /* The entry was read; its octets may be overwritten once it is released. */
 void vem_ring_take(struct vem_ring_in *in, const struct vem_ring_entry *entry);
 /*
- * Should the writer hear of what was read? Not of each entry: both processes access the line of the index. `all`: nothing is left
- * to be read; then a writer that waits for room hears of each.
+ * Should the index of the reader be published now? Not for each entry, because both processes
+ * access its line. `all`: nothing is left to read; then it is published after each entry if a
+ * writer waits for room.
  */
 static inline bool
 vem_ring_release_due(const struct vem_ring_in *in, bool all)

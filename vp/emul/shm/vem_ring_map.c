@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The memory of a ring: a memfd whose size nobody can change any more. A process that truncated it would make the other one fault
- * at its next access. So the kind, the size and the seals of a memfd that was received are checked before it is mapped.
+ * The memory of a ring: a memfd whose size is sealed. If the other process could truncate it, this
+ * one would fault at its next access. So the kind, the size and the seals of a memfd are checked
+ * when it is received, before it is mapped.
  */
 #include <errno.h>
 #include <linux/magic.h>
@@ -59,12 +60,12 @@ vem_ring_create(struct vem_ring_page **page, const char **call)
 	return -1;
 }
 
-/* Why it is no ring; NULL: it is one. Without seals it is no memfd, and the rest is not known. */
+/* Why it is no ring; NULL: it is one. Without seals it is not a memfd, and the rest is not known. */
 static const char *
 fault(int seals, const struct stat *st, const struct statfs *fs)
 {
 	if (seals < 0)
-		return "it is no memfd";
+		return "it is not a memfd";
 	if ((seals & SEALS) != SEALS)
 		return "its size is not sealed";
 	if (!S_ISREG(st->st_mode) || st->st_size != (off_t)VEM_RING_SIZE)

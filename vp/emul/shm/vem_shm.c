@@ -76,8 +76,9 @@ vem_shm_rx_drop(struct vem_shm *shm)
 }
 
 /*
- * The writer may go on. One that waits for room looks at its ring by itself while it is awake, and is woken when half of the ring is
- * free, or `all` is read.
+ * Publish what was read, so that the writer may go on. A writer that waits for room checks its ring
+ * itself while it is awake. If it sleeps it is woken when half of the ring is free, or everything
+ * was read (`all`).
  */
 static void
 link_release(struct vem_link *link, bool all)
@@ -133,10 +134,12 @@ entry_read(struct vem_link *link, const struct vem_ring_entry *entry)
 }
 
 /*
- * A program often answers a message, and its answer acknowledges it. An ACK of its own costs more than the message: both processes
- * look at its line, which goes from one to the other twice. So the ACK of one message that has taken a receive waits for a few polls,
- * if the program used to answer: one that receives a last message and calls _exit() does not let it fail.
- * If they do not come the service thread takes over within 5.5 ms; acks_at_exit and vem_remote_message write what is owed at an end.
+ * May the ACKs wait? A program often answers a message, and its answer carries the ACK. A separate
+ * ACK costs more than the message, because its line is transferred between the processors twice. So
+ * the ACK of a single message that has taken a receive waits for a few polls, if the program
+ * usually answers. If a program calls _exit() after its last message, that Send must not fail. If
+ * the polls do not come, the service thread takes over within 5.5 ms; acks_at_exit and
+ * vem_remote_message write pending ACKs at an end.
  */
 static inline bool
 answers_wait(struct vem_link *link, bool polls)
@@ -403,8 +406,8 @@ vem_shm_bell_progress(void *engine, uint32_t budget)
 	if (atomic_load_explicit(&shm->forked, memory_order_relaxed))
 		return 0;
 	/*
-	 * If there is a leader, the peers must go on waking it: shm_run() stores that it sleeps again. A thread without a leader
-	 * will look again, or become the leader.
+	 * If there is a leader, peers must wake it again later, so shm_run() records that it sleeps.
+	 * Without a leader, the present thread will read again, or become the leader.
 	 */
 	return atomic_load(&shm->sleepers) != 0 ? shm_run(shm, budget) : shm_poll(shm);
 }
@@ -475,8 +478,9 @@ after_fork_parent(void)
 }
 
 /*
- * The child closes what its parent's links have: a duplicate would keep a dead parent alive for its peers. The rings are not mapped
- * in the child. It calls nothing but close, which may be called here. A link that was being made meanwhile stays open.
+ * In the child of a fork: close the descriptors of the parent's links, since a duplicate would make
+ * a dead parent look alive to its peers. The rings are not mapped in the child. Only close() is
+ * called, which is allowed here. A link that was being made at the fork stays open.
  */
 static void
 after_fork_child(void)
@@ -506,8 +510,9 @@ after_fork_child(void)
 }
 
 /*
- * On the service thread, a while after a process has died. Its sockets end one after the other, and on a busy machine that of its name may
- * end late: a name that still has a socket is looked at again.
+ * Runs on the service thread, a while after another process has died. Its sockets are closed one
+ * after another, and on a busy machine that of its name may be closed late. So a name that still
+ * has a socket is checked again later.
  */
 static void
 names_sweep(void *arg)

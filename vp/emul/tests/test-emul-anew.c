@@ -2,13 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A queue pair that was used before is connected again: nothing in it is different from one that is connected for the first time.
+ * A queue pair that was used before is connected again: it must equal one that is connected for the
+ * first time.
  *
- * What an earlier connection may have left is every value of every member. So after the end of that connection all octets of the
- * queue pair are overwritten, but those of the members in the table below, which says why they stay. Then it returns to IDLE, is
- * connected, and is compared, octet by octet, with a new one that was connected in the same way. A member that somebody adds is
- * overwritten and compared, too. So is one that was asked to connect in vain before: calls for which memory was short. The test is the
- * service thread, and time is virtual.
+ * Any value of any member may be left of the earlier connection. So after its end the test
+ * overwrites all octets of the queue pair, except members in the table below, which gives the
+ * reasons. Then the queue pair returns to IDLE, is connected, and is compared, octet by octet, with
+ * a new one that was connected in the same way. A member that is added later is overwritten and
+ * compared, too. The same is tested for a queue pair whose attempts to connect failed before, for
+ * want of memory. The test is the service thread, and time is virtual.
  */
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The emulated fabric at its limits: sizes, rights that only one kind of access needs, lists that are cut at odd
- * places.
+ * The emulated fabric at its limits: sizes, rights that only one kind of access needs, and lists of
+ * segments that are divided at unusual places.
  */
 #include <string.h>
 

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams and messages, and
- * while its own queues are armed. No upcall names an object after its destroy has returned, and none comes after
- * close has returned. The peers are threads that never stop. And the time-wait after a connection.
+ * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams
+ * and messages, and while its own queues are armed. No upcall names an object after its destroy has
+ * returned, and none comes after close has returned. The peers are threads that never stop. Another
+ * test is of the time-wait after a connection.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -211,8 +212,8 @@ victim_serve_first(struct victim *v)
 }
 
 /*
- * Destroy objects in the order of an orderly process (`orderly`), or close the context with all of them, as after a
- * sudden death.
+ * Destroy the objects one by one as an orderly process does (`orderly`), or close the context with
+ * all of them, as the kAL does after a process has died.
  */
 static void
 victim_close(struct victim *v, bool orderly)

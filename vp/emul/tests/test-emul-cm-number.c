@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management for a number [RI 10.54]: two programs connect for queue pairs that they bring up themselves, with what
- * the events tell.
+ * Connection management for a number [RI 10.54]: two programs connect, and bring up queue pairs of
+ * their own with the numbers and addresses in the events.
  */
 #include "vem_pairs.h"
 

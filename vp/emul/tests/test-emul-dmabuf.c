@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions of a dmabuf [RI 5.8]: refusals and ends, and that no mapping is left. A memfd that is sealed against shrinking stands for
- * one. What moves through them, and windows over them, are of it-certify and test-itapi-dmabuf.
+ * Regions of a dmabuf [RI 5.8]: refusals and ends, and that no mapping is left. A memfd that is
+ * sealed against shrinking replaces a dmabuf. it-certify and test-itapi-dmabuf test the transfers,
+ * and windows over such regions.
  */
 #include <fcntl.h>
 #include <stdio.h>

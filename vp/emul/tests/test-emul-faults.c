@@ -124,7 +124,8 @@ static const struct {
 };
 
 /*
- * Each verb fails once, at the intended call, and on that adapter only; and every time after the adapter has failed.
+ * For each verb: a fault makes exactly the intended call fail, once, on that adapter only. After
+ * the adapter has failed, each call fails.
  */
 static void
 test_verbs(gconstpointer adapter)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs that come and go under the hands of threads that send to them: connections by attributes, reliable and not, and
- * members of a multicast group.
+ * Queue pairs are created and destroyed while threads send to them: connections by attributes,
+ * reliable and unreliable, and members of a multicast group.
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A thread that destroys something waits for one that is inside of it, and lets the host know [RI 11.3.6]: the host may have to run
- * that other thread first. On an older host it waits by itself.
+ * A thread that destroys an object waits until another thread has left it, and calls the host
+ * meanwhile [RI 11.3.6]: a simulated host may have to run that other thread first. With an older
+ * host, which has no such entry, it waits by itself.
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The ring between two processes, alone: entries of all lengths over many laps, both sides in threads and in processes; a writer
- * and a reader that lie; descriptors that are no rings.
+ * The ring between two processes, tested alone: entries of all lengths over many laps, with both
+ * sides in threads and in processes; a writer and a reader that store invalid values; descriptors
+ * that are not rings.
  */
 #include <fcntl.h>
 #include <glib.h>
@@ -571,10 +572,10 @@ test_descriptors(void)
 	int pipes[2];
 
 	g_assert_cmpint(pipe2(pipes, O_CLOEXEC), ==, 0);
-	expect_refused(pipes[0], "it is no memfd");
-	expect_refused(pipes[1], "it is no memfd");
-	expect_refused(-1, "it is no memfd");
-	expect_refused(open("/dev/zero", O_RDWR | O_CLOEXEC), "it is no memfd");
+	expect_refused(pipes[0], "it is not a memfd");
+	expect_refused(pipes[1], "it is not a memfd");
+	expect_refused(-1, "it is not a memfd");
+	expect_refused(open("/dev/zero", O_RDWR | O_CLOEXEC), "it is not a memfd");
 	expect_refused(memory(VEM_RING_SIZE, 0, 0), "its size is not sealed");
 	expect_refused(memory(VEM_RING_SIZE, F_SEAL_SHRINK, 0), "its size is not sealed");
 	expect_refused(memory(VEM_RING_SIZE, F_SEAL_SHRINK | F_SEAL_GROW, 0),

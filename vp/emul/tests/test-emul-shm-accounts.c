@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a process has of links, slots, uses, patience, descriptors, mappings and names: the same before and after each call that is
- * refused, each attempt that is given up, each datagram that is dropped, and each process that came and went.
+ * Counts of links, slots, uses, time-outs, descriptors, mappings and names: they must be the same
+ * before and after each call that is refused, each attempt that is withdrawn, each datagram that is
+ * dropped, and each process that has come and ended.
  */
 #include <sys/resource.h>
 #include <sys/socket.h>

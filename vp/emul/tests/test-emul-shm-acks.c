@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The ACK of a message between processes may wait for the answer, which carries it: it arrives all the same, whatever the program does
- * instead of answering, and before the answer.
+ * The ACK of a message between processes may wait for the program's answer, which carries it.
+ * Whatever the program does instead of answering, the ACK must arrive, and it must arrive before
+ * the answer.
  */
 #include <sys/wait.h>
 
@@ -107,8 +108,8 @@ test_answered(void)
 }
 
 /*
- * An ACK that waits for the next poll does not shorten the time after which the service thread looks whether there are any: to set a
- * timer for that costs more than the message.
+ * An ACK that waits for the next poll must not shorten the tick after which the service thread
+ * checks for pending ACKs, because setting a timer costs more than the message.
  */
 static void
 test_long_ticks(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Whatever one field of a packet, of an entry or of a ring says: a good one is altered in one field after the other. What is altered is
- * refused, and has no effect on anybody; the good one, after all of them, has the effect that it always has.
+ * A valid packet, entry or ring is altered in one field after another. Each altered one must be
+ * refused without an effect on any connection; the valid one, sent after all of them, must have its
+ * usual effect.
  */
 #include <sys/socket.h>
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Processes that die, and a process of the same user that means harm: whatever it sends harms its own link only, and no descriptor
- * is left of it.
+ * Processes that die, and a malicious process of the same user: whatever it sends may harm only its
+ * own link, and no descriptor may be left open.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Reuse between processes: names, slots, numbers and links that have another owner by now. Each test delivers what the earlier owner
- * had under way when the next one exists. The adapters have hosts of their own.
+ * Names, slots, numbers and links between processes that have got a new owner. Each test delivers
+ * messages of the previous owner when the next one exists. The adapters have hosts of their own.
  */
 #include "vem_two.h"
 
@@ -312,8 +312,9 @@ told(struct node *node, uint64_t ctx, enum ri_service_status status)
 }
 
 /*
- * A name passes from one process to the next, while a connection keeps the link that has dialed it. A query meets the former owner
- * first, and then the new one, or nobody; and no link is left of that.
+ * A name passes from one process to another, while a connection keeps the link that was made to the
+ * first owner. A query must first reach the former owner, then the new one, or none; and no link of
+ * the query may be left.
  */
 static void
 test_name_passes(void)

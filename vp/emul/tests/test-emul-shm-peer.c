@@ -584,8 +584,8 @@ child_kill(const struct child *child)
 }
 
 /*
- * Its partner's requests fail at once, although they would be tried without end. If it has never named its partner, that one was to join
- * it, or has knocked.
+ * A process ends: requests of its partner must fail at once, although they would be retried without
+ * limit. The cases are: the partner was named, it was to join, or it had knocked.
  */
 enum before {
 	NAMED,
@@ -706,8 +706,8 @@ liar_end(const struct pair *p, const struct child *liar, int answer)
 }
 
 /*
- * A third process says to one end that it is the process of the other: the two find each other all the same, whether the first one
- * joins or is joined.
+ * A third process claims, to one end, to be the process of the other end. The two must find each
+ * other nevertheless, whether the first joins or is joined.
  */
 static void
 test_claimed(gconstpointer swap)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A process attacks its own end of a link, as fast as it can, and a good connection of the same target goes on: its rate is a
- * part of its own before, other processes connect, and the target's memory and processor time have bounds.
+ * A process attacks the other side of its link as fast as it can. A good connection of the same
+ * target must go on with a certain share of its former rate, other processes must be able to
+ * connect, and the target's memory and processor time must stay bounded.
  *
  * The attacker is this program again, started with `ADAPTER attack KIND`, and is killed.
  */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Long messages to a peer that reads as fast as they are written: the thread that reads the rings of all peers writes them in turns,
- * and they go on if nobody polls.
+ * Long messages to a peer that reads as fast as they are written. The thread that reads the rings
+ * of all peers writes such a message in turns, and the message must go on even if no thread polls.
  */
 #include "vem_two.h"
 

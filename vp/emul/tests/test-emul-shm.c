@@ -247,8 +247,8 @@ test_no_wire(void)
 }
 
 /*
- * Memory is deregistered while much of a long message is under way to it, or from it: after that no octet is placed in it, and none
- * is taken from it.
+ * Memory is deregistered while a long message into it, or out of it, is in progress: from then on
+ * no octet may be written to it or read from it.
  */
 static void
 test_revoked(void)
@@ -572,8 +572,8 @@ struct holder {
 };
 
 /*
- * Has the lock that upcalls of an adapter take, until 3 ms after it is told to go; or for a while, if it is this test's own thread that
- * reads and makes the upcall.
+ * Holds the lock that upcalls of an adapter take, until 3 ms after it is told to release it. If the
+ * test's own thread reads and makes the upcall, it holds the lock for a fixed while.
  */
 static void *
 lock_hold(void *arg)
@@ -590,8 +590,9 @@ lock_hold(void *arg)
 }
 
 /*
- * The service thread of `b` has completed a receive, and is held in the upcall for it while this thread sends the answer. False: this
- * thread had no processor for so long that it may have gone on without the acknowledgement.
+ * The service thread of `b` has completed a receive and is held in the upcall for it, while this
+ * thread sends the answer. False: this thread got no processor for so long that it may have stopped
+ * waiting for the acknowledgement.
  */
 static bool
 is_acknowledged_first(struct two *t)

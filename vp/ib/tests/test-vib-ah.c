@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Address handles over Ethernet, on a device that the test plays (vib_device.h): the creation of the device's own waits for
- * a neighbour until the test says that it is found, or not. No verb waits so long.
+ * Address handles over Ethernet, on a device that the test plays (vib_device.h): the device's call
+ * waits for a neighbour until the test says that the neighbour was found, or was not. No verb of
+ * the provider may wait that long.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * iWARP: rdma_connect has a thread of its own, because the device may connect inside it. The test lets that thread run
- * when it likes, so what happens before, during and after the call comes in every order.
+ * iWARP: rdma_connect has a thread of its own, because the device may connect inside it. The test
+ * decides when that thread runs, so events come before, during and after the call in every order.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -178,8 +178,8 @@ test_end_of_kept(void)
 }
 
 /*
- * After a disconnect the device's queue pair still runs, until the peer has answered: what is posted then does not reach it
- * (R-04), and the end does not wait for it.
+ * After a disconnect the device's queue pair still runs until the peer has answered. Requests that
+ * are posted then must not reach the device (R-04), and the end must not wait for them.
  */
 static void
 test_closing(void)

@@ -212,9 +212,10 @@ device_remove(struct device *d, enum way way)
 }
 
 /*
- * By its own event, or by a read of one of its descriptors that fails: two connections, one with requests at the device and in a
- * chain, one idle, and a queue pair for datagrams. The device answers nothing any more, and no thread waits for it; what it may yet
- * complete is waited for only for a moment.
+ * The device is removed: an event reports it, or a read of one of its descriptors fails. There are
+ * two connections, one with requests at the device and in a chain, one idle, and a queue pair for
+ * datagrams. The device answers no call any more, and no thread may wait for it; late completions
+ * are awaited only for a moment.
  */
 static void
 test_removed(gconstpointer data)

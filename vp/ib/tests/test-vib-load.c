@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The shared object of the provider, as the registry loads it: it has its entry and all tables, lists the devices of this
- * machine, mostly none, and refuses one that is not there. The argument is the object.
+ * The shared object of the provider, as the registry loads it: it has its entry and all tables,
+ * lists the devices of this machine, usually none, and refuses a name that does not exist. The
+ * argument is the object.
  */
 #include <dlfcn.h>
 #include <glib.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Listing and opening devices where that fails: no device, a library that cannot use the kernel's, no permission, a device
- * of another kind, no memory. Each has its status and a line of the log. libibverbs is played, and what the kernel says is in
- * a folder of the test.
+ * Listing and opening devices where that fails: no device, a library that cannot use the kernel's,
+ * no permission, a device of another kind, no memory. Each has its status and a line of the log.
+ * The test plays libibverbs, and has a folder in place of the kernel's files.
  */
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -271,8 +271,9 @@ test_list(void)
 }
 
 /*
- * The library lists nothing, for the same errno or none; what the kernel shows tells the reasons apart. Where it shows no
- * interface for programs the library is not asked: it may remember that it found none.
+ * libibverbs lists no device, with the same errno for several reasons or with none; the kernel's
+ * files distinguish the reasons. If the kernel shows no interface for programs, libibverbs must not
+ * be called, because it may remember that it found none.
  */
 static void
 test_reasons(void)

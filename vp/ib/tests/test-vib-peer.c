@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs that an application brings up itself (vib_peer.c), reliable and unreliable, over a device that the test plays
- * (vib_device.h).
+ * Queue pairs that an application brings up itself (vib_peer.c), reliable and unreliable, over a device that the test simulates (vib_device.h).
  */
 #include <errno.h>
 #include <string.h>

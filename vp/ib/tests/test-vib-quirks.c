@@ -46,8 +46,9 @@ test_empty_segments(void)
 }
 
 /*
- * A device that completes out of order has each request signalled. What the application does not want to see gives its slot
- * back when the queue is full; what it wants to see keeps it until it is polled.
+ * On a device that completes out of order, each request is signalled. The slot of a request without
+ * a completion for the application is freed when the queue is full; the slot of one with a
+ * completion stays in use until that is polled.
  */
 static void
 test_slots_out_of_order(void)

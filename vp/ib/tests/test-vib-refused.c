@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Posts that the device refuses: a post is entered before the device has it, so what another thread does in between must neither
- * lose it nor complete it twice. The device is played (vib_device.h); what another thread does happens inside its post.
+ * Posts that the device refuses: a post is recorded before the device gets it, so an action of
+ * another thread in between must neither lose it nor complete it twice. The test plays the device
+ * (vib_device.h), and performs the other thread's action inside of the device's post.
  */
 #include <errno.h>
 

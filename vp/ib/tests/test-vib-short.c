@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The short ways of a post and of a poll, which find everything prepared, against what they must not change: each field of a
- * request and of a completion, every refusal, the order over many wraps of the queue, and reuse of a queue pair. And what
- * the fast path leaves to the service thread: ends, and requests that wait while the consumer does not poll.
+ * The short paths of a post and of a poll, which use prepared data, must not change the result:
+ * each field of a request and of a completion, every refusal, the order over many wraps of the
+ * queue, and reuse of a queue pair. Also tested is what the fast path leaves to the service thread:
+ * ends of connections, and requests that wait while the consumer does not poll.
  */
 #include <errno.h>
 #include <string.h>
@@ -439,8 +440,9 @@ again(const struct setting *s)
 }
 
 /*
- * An end with requests in every place: all come back flushed, in order, and the next life begins at that place. A device whose
- * queue pairs cannot be used again gives a new one for each life.
+ * The connection ends with requests at every position of the queue: all must complete as flushed,
+ * in order, and the next connection continues at that position. A device whose queue pairs cannot
+ * be reused gives a new one for each connection.
  */
 static void
 reuse(const struct vib_quirk *quirk)

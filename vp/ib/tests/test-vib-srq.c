@@ -181,7 +181,8 @@ test_growth(void)
 }
 
 /*
- * rxe's library loses its queue if it cannot map the larger one. Where there is no address space, the device is not asked.
+ * rxe's library loses its queue if it cannot map the larger one. So if there is no address space,
+ * the device is not asked to resize.
  */
 static void
 test_no_room(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Completions that are staged before they are polled, because they are counted or their queue is armed: their slots stay in
- * use until the poll [IT 7.4], and what asks how far a queue is completed does not wait for the poll.
+ * Completions that are staged before they are polled, because they are counted or their queue is
+ * armed: their slots stay in use until the poll [IT 7.4], and functions that ask how far a queue is
+ * completed do not wait for the poll.
  */
 #include "vib_cq.h"
 #include "vib_data.h"
@@ -188,8 +189,8 @@ test_quiescent(void)
 }
 
 /*
- * What is staged outlives its queue pair, and its polls touch nothing of it: the slots are gone. What the device completes
- * while the queue pair goes is dropped.
+ * Staged completions outlive their queue pair, and polling them must not touch its slots, which are
+ * freed. Completions that the device makes while the queue pair is being destroyed are dropped.
  */
 static void
 test_destroyed(void)

@@ -79,8 +79,9 @@ post_invalidate(struct device *d, struct vib_qp *qp, uint32_t stag, uint64_t id)
 }
 
 /*
- * What is not bound is invalid already [RI 5.2.2], and the kernel's rxe would crash: such an invalidation never reaches it. It
- * succeeds if nothing is before it, and else fails in its turn.
+ * A window that is not bound is already invalid [RI 5.2.2], and an invalidation of it would crash
+ * the kernel's rxe; so it must never reach the device. It succeeds at once if no request is before
+ * it, and otherwise fails in its turn.
  */
 static void
 test_void(void)
@@ -307,8 +308,8 @@ test_window_bounds(void)
 }
 
 /*
- * A bind that fails, and those that are flushed behind it, leave the window its STag: the next bind, through another queue
- * pair, must name that one to a device that compares it, such as rxe.
+ * If a bind fails, it and the binds that are flushed after it must not change the window's STag:
+ * the next bind, through another queue pair, must name the STag that a device such as rxe compares.
  */
 static void
 test_lost(void)

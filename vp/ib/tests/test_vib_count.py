@@ -3,8 +3,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Instructions of a post and a poll of vp/ib above those of libibverbs, counted by callgrind.
 
-vib_count makes the calls over a device that is played, so the device's own instructions are in
-both figures and fall out of the difference. TAP: test_vib_count.py SOURCE_ROOT [PROGRAM]
+vib_count makes both kinds of calls on a played device, so the device's own instructions are in
+both figures and cancel out. TAP: test_vib_count.py SOURCE_ROOT [PROGRAM]
 """
 import pathlib
 import shutil
@@ -17,8 +17,10 @@ ROOT = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / 'tools' / 'benchmarks'))
 import bench_count      # noqa: E402  pylint: disable=wrong-import-position
 
-# Most instructions above the bare call: 40 for a Write of one segment and for a poll that finds one, and those that count it
-# (ri_qp_counters, ri_cq_counters). Of a payload that is copied: what gcc 12 made of it, a tenth, and those.
+# The limits: how many instructions a call may need more than the bare call of libibverbs. 40 for a
+# Write of one segment and for a poll that finds one completion, plus those that count it
+# (ri_qp_counters, ri_cq_counters). For a copied payload: the result of gcc 12 plus a tenth, and
+# those.
 COUNTING = 5
 LIMITS = (('post', 'bare-post', 40 + COUNTING), ('post-copied', 'bare-post', 166 + COUNTING), ('poll', 'bare-poll', 40 + COUNTING))
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""The tree without libibverbs and librdmacm: what is built then, and which tests there are.
+"""The tree without libibverbs and librdmacm: which targets and tests exist then.
 
-Configures a second build folder, where pkg-config finds neither, and compares what Meson knows of
-both folders: only what is for the kernel's RDMA devices and for programs of verbs may be missing, nothing may name the two
-libraries, and -Dib=enabled is refused. Nothing is compiled. TAP: test_vib_without.py SOURCE BUILD
+Configures a second build folder, where pkg-config finds neither library, and compares both
+folders: only targets for the kernel's RDMA devices and for programs of verbs may be missing,
+nothing may name the two libraries, and -Dib=enabled is refused. Nothing is compiled. TAP:
+test_vib_without.py SOURCE BUILD
 """
 import json
 import os
@@ -26,7 +27,7 @@ OPTIONS = ('optimization', 'debug', 'b_sanitize', 'b_coverage', 'fuzz', 'werror'
 
 
 def introspect(folder, what):
-    """What Meson knows of a build folder."""
+    """Returns what `meson introspect` says of a build folder."""
     text = subprocess.run(['meson', 'introspect', f'--{what}', str(folder)], capture_output=True,
                           text=True, timeout=SECONDS, check=True).stdout
     return json.loads(text)
@@ -70,7 +71,7 @@ def tests(folder):
 
 
 def compare(without):
-    """What is wrong with a folder that was configured without the libraries."""
+    """The differences of a folder that was configured without the libraries that are not expected."""
     faults = []
     for what, names in (('targets', targets), ('tests', tests)):
         here, there = names(BUILD), names(without)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The provider as a shared object over devices that this file plays, so that programs can be run over them: each device has
- * another trouble when it is opened, and "good" and "rich" have none. What is not here is libibverbs and librdmacm as they are; no
- * program of the tests gets so far. Compiled with LIST_ERROR, no device can be listed, for that reason.
+ * The provider as a shared object over devices that this file plays, so that programs can be run
+ * over them: each device has a different fault when it is opened, and "good" and "rich" have none.
+ * All other functions are those of the real libibverbs and librdmacm; no test program reaches them.
+ * Compiled with LIST_ERROR, no device can be listed, for that reason.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * RDMA Writes with immediate data, which IT-API does not have, by vp/iwarp alone: it makes its TCP connection, and says the few
- * octets of the MPA start-up itself.
+ * RDMA Writes with immediate data, which IT-API does not have, by vp/iwarp alone: it makes its TCP
+ * connection and sends the octets of the MPA start-up itself.
  *
- *     iwarp-immediate               two ends in this process; what they say is for a capture of the loopback interface
+ *     iwarp-immediate               two ends in this process, whose frames are captured on the loopback interface
  *     iwarp-immediate HOST PORT     a peer that does not know RFC 7306, such as siw; the log must say why it refuses
  *
  * Anything unexpected ends the program with a message.
@@ -98,8 +98,9 @@ both_ends(void)
 }
 
 /*
- * siw may leave what comes right behind its reply unread: a message that wakes it while its queue pair changes state is
- * acknowledged by TCP, and looked at when another one comes.  So the request is made again each second until siw answers.
+ * siw may leave octets unread that arrive right after its Reply: if a message arrives while its
+ * queue pair changes state, TCP acknowledges it, and siw reads it only when another one arrives. So
+ * the request is repeated each second until siw answers.
  */
 static void
 write_until_refused(struct end *end)

@@ -2,12 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A queue pair that was used before has a stream: nothing in it is different from one whose memory was never used.
+ * A queue pair that was used before gets a stream again: it must equal one whose memory was never
+ * used.
  *
- * What an earlier stream may have left is every value of every member. So after the end of that stream all octets of the
- * queue pair are overwritten, but those of the members in the table below, which says why they stay. Then it gets a stream, and is
- * compared, octet by octet, with a new one that has got the same. A member that somebody adds is overwritten and compared,
- * too. The test is the service thread, and time is virtual.
+ * Any value of any member may be left of the earlier stream. So after its end the test overwrites
+ * all octets of the queue pair, except members in the table below, which gives the reasons. Then
+ * the queue pair gets a stream, and is compared, octet by octet, with a new one that got the same.
+ * A member that is added later is overwritten and compared, too. The test is the service thread,
+ * and time is virtual.
  */
 #include "viw_peer.h"
 

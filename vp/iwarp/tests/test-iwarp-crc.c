@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * CRC32C: every kernel that this processor can run, compared with check values and with a bit-by-bit reference; the
- * copy combined with it; and a source that changes meanwhile, which must do no harm.
+ * CRC32C: every kernel that this processor can run, compared with check values and with a
+ * bit-by-bit reference; the copy combined with it; and a source that changes during the copy, which
+ * must not make the CRC wrong.
  */
 
 #include "mpa_crc_kernels.h"

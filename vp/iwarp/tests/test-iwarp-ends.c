@@ -331,8 +331,8 @@ test_abort_code(struct ends *f, gconstpointer unused)
 /* --- fork ---------------------------------------------------------------------------------- */
 
 /*
- * In a child, whose descriptors of the adapter are closed: sockets that get the same numbers are not used by a queue pair of the
- * parent. True: it wrote nothing into them.
+ * In a child of a fork, whose descriptors of the adapter are closed: sockets that get the same
+ * numbers must not be used by a queue pair of the parent. True: nothing was written to them.
  */
 static bool
 inherited_is_dead(struct ends *f)

@@ -72,8 +72,8 @@ guessed(const struct target *t, enum guess guess)
 }
 
 /*
- * `from` guesses on a new connection, and has a second request behind the first one, to memory that it may access.
- * The second is not served: the stream has ended.
+ * `from` uses a guessed key on a new connection, and posts a second request, to memory that it may
+ * access. The second must not be served, because the first has ended the stream.
  */
 static void
 guess_once(struct node *from, struct target *t, enum ri_opcode opcode, enum guess guess)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The peer requests Reads and receives nothing, so the socket is full inside a frame. Then its FIN comes. Frames that are
- * built leave whole, since the peer may read on. If it reads no more, the end is an orderly one, too [WIRE 7.1]. Time is
- * virtual, so a slow machine does not end the wait.
+ * The peer requests Reads and receives nothing, so the socket is full inside a frame. Then its FIN
+ * comes. Frames that are already built must be sent completely, since the peer may read again. If
+ * it does not, the end is an orderly one nevertheless [WIRE 7.1]. Time is virtual, so a slow
+ * machine does not end the wait.
  */
 #include "viw_peer.h"
 

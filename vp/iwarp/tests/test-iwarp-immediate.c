@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Immediate data with an RDMA Write, as an Immediate Data message behind it (RFC 7306 section 6): both ends, each of them
- * against a plain socket, octet by octet, and messages that are wrong.
+ * Immediate data with an RDMA Write, as an Immediate Data message that follows it (RFC 7306 section
+ * 6). Each end is tested with a plain socket as its peer, octet by octet, and gets invalid
+ * messages.
  */
 #include "viw_peer.h"
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Requests that carry their payload [RI 10.49]: the frames have what the memory held when it was posted, whatever the stream is
- * like and however the payload is cut.
+ * Requests that carry their payload inline [RI 10.49]: the frames must contain what the memory held
+ * when the request was posted, whatever the stream's properties are and however the payload is
+ * divided.
  */
 #include "viw_peer.h"
 

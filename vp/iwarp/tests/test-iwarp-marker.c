@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Markers: FPDUs of each small size at each place between two markers, against an encoder that goes octet by
- * octet; streams cut at each octet; markers that point elsewhere; and the published examples.
+ * Markers: FPDUs of each small size at each position between two markers, compared with an encoder
+ * that works octet by octet; streams that are divided at each octet; markers that point to a wrong
+ * place; and the published examples.
  */
 
 #include "mpa_frame.h"

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Numbers of queue pairs: of 24 bits, from a random one on, never two of the same. And a thread that waits until another one
- * has left a queue pair lets the host know [RI 11.3.6].
+ * Numbers of queue pairs: 24 bits, beginning with a random one, never the same twice at a time.
+ * Also: a thread that waits until another thread has left a queue pair calls the host meanwhile [RI
+ * 11.3.6].
  */
 #include "viw_node.h"
 #include "viw_qp.h"

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A Send is complete before the answer to it: the service thread does not complete a receive while another thread is sending, and
- * may have to complete what the answer is for.
+ * A Send must complete before the answer to it is completed: while a thread of the application is
+ * in the call that sends, and may have to complete that Send, the service thread does not complete
+ * a receive.
  */
 #include "viw_peer.h"
 

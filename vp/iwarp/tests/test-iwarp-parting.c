@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How an initiator aborts: by a reset, but in peer-to-peer mode, before anything has come, by a Terminate and a FIN
- * (viw_end.c); how a responder does that has waited for the ready-to-receive message in vain. And where the FIN of an
- * orderly end stands. The peer is a plain socket.
+ * How streams end. An initiator aborts by a reset; but in peer-to-peer mode, before it has received
+ * anything, by a Terminate and a FIN (viw_end.c). How a responder aborts that never got the
+ * ready-to-receive message. And the place of the FIN of an orderly end. The peer is a plain socket.
  */
 
 #include "rdmap_terminate.h"

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The memory that payload may reach: a plain socket sends one frame of every opcode with every length, cut at
- * different places, behind a Send that was delivered. Only memory that the frame may write may change: no delivered
- * buffer, of this connection or an earlier one, and no other octet.
+ * The memory that payload may change: a plain socket sends one frame of every opcode with every
+ * length, divided at different places, after a Send that was delivered. Only memory that the frame
+ * may write may change; delivered buffers, of this connection or an earlier one, and all other
+ * octets must not.
  */
 
 #include "viw_peer.h"
@@ -204,7 +205,8 @@ test_lengths(gconstpointer opcode)
 }
 
 /*
- * A Terminate of the greatest length that is kept, and of the greatest that one octet can count, cut at each place.
+ * A Terminate of the greatest length that is kept, and one of the greatest length that one octet
+ * can express, divided at each place.
  */
 static void
 test_terminate_cuts(gconstpointer len)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An application that polls memory stores into a message as soon as it sees its last octet, and one that two peers write may
- * store into it at any time. No frame may look damaged for that [WIRE 3.2.4]. The test is the worst of these: a thread
- * that stores into the target all the time while large messages arrive.
+ * An application that polls memory stores into a message as soon as it sees its last octet, and one
+ * that two peers write may store into it at any time. No frame may seem to have a wrong CRC because
+ * of that [WIRE 3.2.4]. The test is the worst case: a thread that stores into the target all the
+ * time while large messages arrive.
  */
 
 #include "viw_node.h"

@@ -108,8 +108,8 @@ test_sort(void)
 }
 
 /*
- * The interfaces of this machine: none comes before that of the default route, and no loopback interface before
- * others.
+ * The order of this machine's interfaces: none may come before that of the default route, and no
+ * loopback interface before others.
  */
 static void
 test_here(void)

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two things at the same moment, in an order that the test chooses: it stands in for the other thread inside of a
- * host service that the provider calls, or owns a role in its place. The peer is a plain socket, time is virtual, and
- * the test is the service thread.
+ * Two threads act at the same time, in an order that the test chooses: the test does the other
+ * thread's work inside of a host service that the provider calls, or owns a role in its place. The
+ * peer is a plain socket, time is virtual, and the test is the service thread.
  */
 #include "viw_peer.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The peer, a plain socket, refuses requests by a Terminate, right or wrong: the request that it names completes as
- * refused, every other one is flushed (viw_refused.c).
+ * The peer, a plain socket, refuses requests by valid and invalid Terminates: the request that a
+ * Terminate names must complete as refused, and all others must be flushed (viw_refused.c).
  */
 
 #include "rdmap_terminate.h"
@@ -142,8 +142,8 @@ test_read_in_part(void)
 }
 
 /*
- * As siw does: control field in its order, and in the copy the size for the MSN. If two Reads could be meant, none
- * is.
+ * A Terminate in the form of siw: the control field in its bit order, and the size in place of the
+ * MSN in the copied header. If it fits two Reads, neither counts as refused.
  */
 static void
 test_read_siw(gconstpointer same)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What runs out: staging buffers, and the kernel's memory for the epoll set. The linker redirects the provider's calls
- * to the functions here (--wrap). Time is virtual, and the test is the service thread.
+ * Resources that run out: staging buffers, and the kernel's memory for the epoll set. The linker
+ * redirects the provider's calls to the functions here (--wrap). Time is virtual, and the test is
+ * the service thread.
  */
 #include "viw_peer.h"
 
@@ -61,8 +62,8 @@ hoard_return_one(void)
 }
 
 /*
- * A sender finds no buffer. Before it has recorded that it needs one, a buffer is returned, and the service thread finds no
- * sender that needs it. The sender must look once more.
+ * A sender finds no buffer. Before it records that it needs one, a buffer is returned, and the
+ * service thread finds no sender that needs it. So the sender must look for a buffer once more.
  */
 static void
 test_buffer_returned(void)
@@ -93,8 +94,9 @@ test_buffer_returned(void)
 }
 
 /*
- * The pool is low, and a round ends since it has sent enough, not since the socket is full. What the round built last has
- * no markers yet; nothing of it is set aside without the room that they need.
+ * The pool is low, and a round ends because it has sent enough, not because the socket is full. The
+ * frames that the round built last have no markers yet. They must not be set aside into memory
+ * without room for markers.
  */
 static void
 test_markers_aside(void)
@@ -140,8 +142,8 @@ test_markers_aside(void)
 /* --- the epoll set ---------------------------------------------------------------------------- */
 
 /*
- * The polling ends, and the socket that polls have read cannot be added to the set again. The stream is over: no
- * thread would read what its peer sends.
+ * The polling ends, and a socket that was read only by polls cannot be added to the epoll set
+ * again. Its stream must end, because no thread would read what the peer sends.
  */
 static void
 test_not_watched_again(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a plain socket sees of a queue pair's framing: FPDUs in TCP segments of every size, segments that change
- * their size, markers in both directions, right and wrong, and streams without CRC.
+ * The framing of a queue pair as a plain socket sees it: FPDUs in TCP segments of every size,
+ * segments that change their size, markers in both directions, right and wrong, and streams without
+ * CRC.
  */
 
 #include "viw_peer.h"
@@ -96,8 +97,8 @@ send_and_read(struct peer *f, struct mpa_rules rules, size_t len)
 /* --- segments ------------------------------------------------------------------------------ */
 
 /*
- * A message of full FPDUs and a small one: the room that full ones leave in their segments is large enough for
- * the small one, so segments that TCP fills are one less than the FPDUs.
+ * A message consists of full FPDUs and a small one. The room that full FPDUs leave in their
+ * segments is large enough for the small one, so there must be one full segment less than FPDUs.
  */
 static void
 test_aligned(void)
@@ -196,8 +197,8 @@ group_of(const struct viw_segment *s, const uint8_t *from, uint32_t len, uint32_
 }
 
 /*
- * Messages, seen through a socket that keeps their borders: each is of whole groups and as long as may be. All groups but
- * the last fill their segments.
+ * Checks the messages of the sender through a socket that keeps their boundaries: each must consist
+ * of whole groups and be as long as possible. All groups but the last must fill their segments.
  */
 static void
 messages_check(GRand *rand, const struct viw_segment *like)
@@ -239,8 +240,9 @@ messages_check(GRand *rand, const struct viw_segment *like)
 }
 
 /*
- * A socket that takes parts of messages: what it has not taken of the group in which it stopped is a message of its own,
- * and all octets come once. Returns how often it stopped in one.
+ * A socket accepts only parts of messages. The rest of the group at which it stopped must be sent
+ * as a message of its own, and every octet must be sent once. Returns how often the socket stopped
+ * inside a group.
  */
 static uint32_t
 parts_check(GRand *rand, const struct viw_segment *like)
@@ -300,8 +302,9 @@ test_messages(void)
 }
 
 /*
- * FPDUs fill segments: one that may go on ends where its segment ends, if there is room for an FPDU at all. Frames that
- * are not asked for, as Read Requests, take their places, too.
+ * FPDUs fill segments: an FPDU of a message that goes on ends where its segment ends, if there is
+ * room for an FPDU at all. Frames that have a fixed size, such as Read Requests, take their places,
+ * too.
  */
 static void
 test_fill(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues over streams: a stream that ends with a receive, or while it waits for one, and a queue that fails. Turns,
- * watermarks and many streams are those of test-vsw-srq, and of test-itapi-srq-limits over this provider.
+ * Shared receive queues over streams: a stream that ends with a receive, or while it waits for one,
+ * and a queue that fails. The order of waiters, watermarks and many streams are tested by
+ * test-vsw-srq, and by test-itapi-srq-limits over this provider.
  */
 #include "viw_node.h"
 

@@ -167,8 +167,9 @@ batches_poll(void *arg)
 }
 
 /*
- * What a thread posts at the moment when another one releases what is held back leaves, too: nothing else would send it. The way
- * that is not ordered by itself is tried each time, though it is given up after the first release by another thread.
+ * A request that is posted at the moment when another thread releases those held back must be sent,
+ * too, since nothing else would send it. The path without ordering of its own is used in each
+ * round, although it is normally given up after the first release by another thread.
  */
 static void
 test_batches_apart(void)

@@ -147,8 +147,9 @@ test_reads_in_order(struct ends *f, gconstpointer arg)
 }
 
 /*
- * An application waits for an answer, then binds a window and sends its key: that Send is not held back, since the
- * bind is no message. Checked for most of the rounds, since the service thread may run in between.
+ * An application waits for an answer, then binds a window and sends its key. That Send must not be
+ * held back, since a bind is not a message. This is demanded of most rounds only, since the service
+ * thread may run in between.
  */
 static void
 test_bind_then_send(struct ends *f, gconstpointer arg)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Requests of both sides are under way while the queues of the queue pair grow, or while what they need is missing.
- * The peer is a plain socket, time is virtual, and the test is the service thread.
+ * Requests of both sides are outstanding while the queues of the queue pair grow, or while buffers
+ * or memory that they need are missing. The peer is a plain socket, time is virtual, and the test
+ * is the service thread.
  */
 #include "viw_peer.h"
 
@@ -288,8 +289,8 @@ test_source_revoked(void)
 }
 
 /*
- * A Read whose sink is to be revoked, and cannot be, fails when its answer has come. The Send behind it has left, and is
- * flushed all the same.
+ * A Read with invalidation of its sink fails if the sink cannot be invalidated when the response
+ * has arrived. A Send after it has already been sent, and is flushed nevertheless.
  */
 static void
 test_sink_not_revoked(void)

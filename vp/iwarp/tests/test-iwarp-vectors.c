@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The FPDU vectors: each is built from its fields, octet by octet, and read whole, in single octets, at every
- * truncation and with random cuts, before a guard page. Negative vectors get their answer.
+ * The FPDU vectors: each is built from its fields, octet by octet, and read whole, in single
+ * octets, at every truncation and with random cuts, before a guard page. Each negative vector must
+ * cause its expected reaction.
  */
 
 #include "rdmap_check.h"

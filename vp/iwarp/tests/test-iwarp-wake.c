@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An initiator wakes its peer by Writes of no octets (viw_wake.c). The peer is a plain socket, and time is virtual.
- * That nothing was sent shows in the next frame: it is the Send that the test posts then.
+ * An initiator wakes its peer by Writes of no octets (viw_wake.c). The peer is a plain socket, and
+ * time is virtual. To show that nothing was sent, the test posts a Send, which must be the next
+ * frame.
  */
 
 #include "viw_peer.h"
@@ -131,8 +132,9 @@ test_peer_to_peer_answered(void)
 }
 
 /*
- * A thread posts while another owns the sending role, and so only sets the retry flag. If the timer takes the role
- * when the other gives it up, the round is the timer's to do, also if nobody has to be woken.
+ * A thread posts while another owns the sending role, and so only sets the retry flag. If the timer
+ * then takes the role as the other releases it, the timer must do that round, even if no peer has
+ * to be woken.
  */
 static void
 test_round_of_others(void)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What vp/iwarp puts on the wire for RDMA Writes with immediate data, judged by tshark (TAP).
+"""The frames of vp/iwarp for RDMA Writes with immediate data, decoded by tshark (TAP).
 
-As tools/tests/test_capture.py; iwarp-immediate talks, since IT-API has no immediate data. tshark 4.0 decodes the headers, but it
-calls opcodes 8 and 9 unknown and does not show what is behind the header, so that is compared as octets of TCP.
-Usage: test_immediate_wire.py IWARP_IMMEDIATE
+Like tools/tests/test_capture.py, but with iwarp-immediate, since IT-API has no immediate data.
+tshark 4.0 decodes the headers, but it calls opcodes 8 and 9 unknown and does not show the octets
+after the header, so these are compared as TCP payload. Usage: test_immediate_wire.py
+IWARP_IMMEDIATE
 """
 
 import os
@@ -39,7 +40,7 @@ def expect(what, wanted, got):
 
 
 class Wire:
-    """What tshark says of one run of iwarp-immediate."""
+    """The frames of one run of iwarp-immediate, as tshark decodes them."""
 
     def __init__(self, program, path):
         capture = tool_nets.Capture(path)
@@ -63,7 +64,7 @@ class Wire:
         expect('packets that could not be decoded', 0, self.text.count('Dissector bug'))
 
     def order(self):
-        """Right behind the end of each Write its immediate data, and nothing else."""
+        """Right after the end of each Write its immediate data must follow, and no other message."""
         ended = [int(opcode, 0) for opcode, last in zip(self.columns['iwarp_rdma.opcode'], self.columns['iwarp_ddp.last_flag'])
                  if int(last)]
         expect('messages', MESSAGES, ended)

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What is done about each step of an exchange, and how long each state lasts.
+ * The actions of each step of an exchange, and how long each state lasts.
  *
- * Times of the peer are believed within limits only: a code of 0 would have 16 copies sent in a millisecond, one of 31 would hold
- * memory for hours.
+ * Time-outs that the peer sends are limited: a code of 0 would make this side send 16 copies in a
+ * millisecond, and one of 31 would keep memory for hours.
  */
 #include <assert.h>
 #include <string.h>
@@ -44,8 +44,8 @@ wait_for(struct vrc_conn *conn, uint64_t ns, uint8_t copies)
 /* --- events --------------------------------------------------------------------------------- */
 
 /*
- * At most four are open at once: RI_CM_REPLY, RI_CM_ESTABLISHED, one end, RI_CM_TIME_WAIT_OVER. A request that was not taken is
- * the only one.
+ * Queue an event. A connection has at most four pending: RI_CM_REPLY, RI_CM_ESTABLISHED, one end,
+ * RI_CM_TIME_WAIT_OVER. A request that the consumer has not taken has only one.
  */
 static void
 raise(struct vrc_conn *conn, enum ri_cm_event_kind kind)

@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The manager: what comes in is found its exchange, time passes, events go out.
+ * The manager: it finds the exchange to which a datagram belongs, handles time-outs, and returns
+ * events.
  *
- * A message belongs to an exchange if the id, the transaction and both addresses are right. Behind the address of a peer a liar
- * would have to guess 32 and 64 random bits. Messages for nobody get an answer where the standard has one, at a bounded rate.
+ * A message belongs to an exchange if the id, the transaction and both addresses match. An attacker
+ * that forges the address of a peer would have to guess 32 and 64 random bits. Messages that belong
+ * to no exchange are answered where the standard demands it, at a bounded rate.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -86,8 +86,9 @@ struct vrc_params {
 };
 
 /*
- * An event. In REQUEST, REPLY and ESTABLISHED `cm.reach` has all that the queue pair needs: number of the peer's, both first
- * PSNs, MTU, depths (from the view of this side), timeout, retries, path.
+ * An event. In REQUEST, REPLY and ESTABLISHED `cm.reach` has everything that a queue pair needs to
+ * reach the peer: its number, both first PSNs, MTU, depths (from the view of this side), time-out,
+ * retries, path.
  */
 struct vrc_event {
 	uint64_t number; /* the connection, request or query */

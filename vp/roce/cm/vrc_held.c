@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Requests that meet no listener where one has just been. Programs that take one connection at a time close their listener and open it
- * again for the next one; perftest does so. A peer that is told "no such service" in between gives up. So its REQ is held until a
- * listener is there, or until VRC_HELD_TIME after the last one was closed.
+ * Connection requests for a port whose listener was closed a moment ago. Programs that take one
+ * connection at a time close their listener and open it again for the next one; perftest does so. A
+ * peer that is told "no such service" in between gives up. So its REQ is held until a listener is
+ * there, or until VRC_HELD_TIME after the last one was closed.
  *
- * There are VRC_HELD_MAX places, and as many services that are remembered. Whatever has none is refused at once, so a flood costs no
- * more than it does without this.
+ * There are VRC_HELD_MAX places, and as many services that are remembered. A request that gets no
+ * place is refused at once, so a flood of requests costs no more than without this file.
  */
 #include "vrc_conn.h"
 #include "vrc_ip.h"

@@ -12,8 +12,9 @@
 #define DRAWS      64
 
 /*
- * The ids of both port spaces are of one listener, but that queries go to a listener of just their id, if there is one: so a program may
- * listen for datagrams at a port at which another listens for connections.
+ * Find the listener of a service id. A listener has the ids of its port in both port spaces. But if
+ * there is a listener of exactly the id of a query, queries go to it: so a program may listen for
+ * datagrams at a port where another listens for connections.
  */
 struct vrc_listen *
 vrc_listen_find(const struct vrc_cm *cm, uint64_t service_id, bool datagram)

@@ -221,8 +221,8 @@ enum vrc_found vrc_mad_read(const void *octets, size_t len, struct vrc_mad *mad)
 void vrc_mad_write(const struct vrc_mad *mad, uint8_t octets[VRC_MAD_SIZE]);
 
 /*
- * The answer to a datagram that is no CM message, where the sender waits for one: a GetResp with a status for a Get or a Set of
- * this class. False: no answer is due.
+ * Make the answer to a datagram that is not a CM message, if its sender waits for one: a GetResp
+ * with a status, for a Get or a Set of this class. False: no answer is due.
  */
 bool vrc_mad_refuse(const void *octets, size_t len, enum vrc_found found,
 		    uint8_t answer[VRC_MAD_SIZE]);

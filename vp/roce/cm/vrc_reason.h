@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the codes of CM messages mean in RNIC-PI, and the other way round; the one place where they are converted. InfiniBand
- * Architecture 1.2, volume 1, chapters 12.6 (reasons of a REJ) and 12.11 (statuses of a SIDR_REP). Pure functions, any thread.
+ * Converts codes of CM messages to reasons and statuses of RNIC-PI, and back. InfiniBand
+ * Architecture 1.2, volume 1, chapters 12.6 (reasons of a REJ) and 12.11 (statuses of a SIDR_REP).
+ * Pure functions, any thread.
  */
 #ifndef VRC_REASON_H
 #define VRC_REASON_H

@@ -35,8 +35,8 @@ gid_is(const uint8_t gid[VRC_GID_SIZE], const struct ri_addr *addr)
 }
 
 /*
- * The header of an IP service: its addresses must be those that the datagram has, else the peer could have data sent to a third
- * party.
+ * Check the header of an IP service. Its addresses must be those of the datagram; otherwise a peer
+ * could have data sent to a third party.
  */
 static bool
 header_fits(const struct vrc_mad *mad, uint64_t service_id, bool datagram,

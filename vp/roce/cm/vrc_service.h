@@ -45,8 +45,8 @@ void vrc_service_receive(struct vrc_service *service, const struct vrc_path *pat
 			 const void *octets, size_t len);
 
 /*
- * Wait until an upcall that runs has returned. After vrc_abandon and this, no upcall names the number any more. From an upcall it does
- * not wait.
+ * Wait until an upcall that is running has returned. After vrc_abandon and this call, no upcall
+ * names the number any more. If it is called in an upcall, it does not wait.
  */
 void vrc_service_settle(struct vrc_service *service);
 

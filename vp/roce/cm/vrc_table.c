@@ -136,8 +136,9 @@ vrc_find_peer(const struct vrc_cm *cm, uint32_t remote_id, bool datagram,
 }
 
 /*
- * Is the peer's queue pair of this exchange in use? In the time-wait the peer has said that its connection is over, and may begin the
- * next one, as with Linux. An owner that has left does not care.
+ * Is the peer's queue pair of this exchange in use? Not in the time-wait: the peer has reported
+ * that its connection is over, and may begin the next one, as Linux does. An exchange whose owner
+ * has left does not count either.
  */
 static bool
 holds_qp(const struct vrc_conn *conn)

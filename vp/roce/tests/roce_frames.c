@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Writes a capture of what the engine sends, for test_roce_wire.py: all opcodes over IPv4 and over IPv6, with a packet lost.
- * Usage: roce-frames FILE4 FILE6
+ * Writes captures of the engine's packets, for test_roce_wire.py: all opcodes over IPv4 and over
+ * IPv6, with one packet lost. Usage: roce-frames FILE4 FILE6
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the engine counts, arms and remembers: how much is sent again for one loss, when a timer fires, how far a window grows, what is
- * still to be answered, and which queue pair is in which list. vro_sim.c recounts each queue pair whenever packets have come.
+ * The counters, timers and records of the engine: how much is retransmitted for one loss, when a
+ * timer fires, how far a window grows, which requests are still to be answered, and which queue
+ * pair is in which list. vro_sim.c checks each queue pair's counts whenever packets have arrived.
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A flood of one kind of packet against a connection that transfers data in both directions: the transfers complete as without it, the
- * connection stays, and the flood is answered at most so often as its row allows. Each packet of it has the right CRC.
+ * A flood of one kind of packet during a connection that transfers data in both directions. The
+ * transfers must complete as without the flood, the connection must stay, and the flood may be
+ * answered only as often as its row of the table allows. Each packet of it has a valid CRC.
  */
 #include <string.h>
 
@@ -506,8 +507,9 @@ lose_all(struct sim *sim, int from, const struct roce_packet *p)
 }
 
 /*
- * Reports that nobody listens at the peer's address come from anybody. Only whoever has seen a packet that is under way knows the numbers in
- * it; others would end a connection by three datagrams.
+ * An ICMP report that no process listens at the peer's port can be forged by anybody. It counts
+ * only if it contains numbers of a packet in transit, which an attacker cannot know without having
+ * seen that packet. Otherwise three datagrams would end a connection.
  */
 static void
 test_reports(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections by address through the provider's tables, over sockets of the loopback: both sides in one process, and in two. Who
- * ends what, and what the other side hears; attempts that fail; queries for datagram services.
+ * Connections by address through the provider's tables, over sockets of the loopback interface,
+ * with both sides in one process and in two. Which side ends the connection and how, and the event
+ * at the other side; attempts that fail; queries for datagram services.
  */
 #include <arpa/inet.h>
 #include <malloc.h>

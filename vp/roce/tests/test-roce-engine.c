@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The engine without a lossy wire: octets of all opcodes, lengths and path MTUs; what each error does at both sides; waiting
- * for receives; binds and fences; datagrams.
+ * The engine on a wire without losses: octets of all opcodes, lengths and path MTUs; the effect of
+ * each error at both sides; waiting for receives; binds and fences; datagrams.
  */
 #include <string.h>
 
@@ -324,8 +324,9 @@ write_all(struct sim_qp *q, uint64_t id)
 }
 
 /*
- * What is under way to a peer is bounded by what its receive buffer takes: of short messages a whole window, of packets of the path MTU
- * fewer, and while there are both, all count as long ones.
+ * The octets in transit to a peer are limited by its receive buffer: a whole window of short
+ * messages, fewer packets of the path MTU, and if both kinds are in transit, all count as long
+ * ones.
  */
 static void
 budget(void)
@@ -574,8 +575,9 @@ bind_refused(void)
 	vsw_mw_free(mw);
 }
 
-/* A Send that comes before the program has heard of the connection is to come again, and takes no receive; then it takes it. If
- * the program does not hear for long, the peer is told to wait. */
+/* A Send that arrives before the program has been notified of the connection must be retransmitted,
+ * and takes no receive until then. If the program is not notified for long, the peer is told to
+ * wait. */
 static void
 untold(void)
 {

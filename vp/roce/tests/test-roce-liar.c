@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A peer that lies or stays silent at the worst moment, and a network that lasts longer than the numbers: what the requester keeps of
- * what was lost stays right.
+ * A peer that sends false acknowledgements or stays silent at the worst moment, and packets that
+ * are delayed until packet numbers have wrapped: the requester's record of lost packets must stay
+ * right.
  */
 #include <string.h>
 
@@ -180,8 +181,8 @@ read_forge(struct sim_qp *pair[2], uint32_t psn, uint32_t at, uint32_t length)
 }
 
 /*
- * Long Reads of one peer, first asked for and then asked for again, do not hold up the connection of another: it has its answer before
- * more than a turn of packets has left.
+ * Long Reads of one peer, new or retransmitted, must not delay the connection of another peer: its
+ * response must leave before more than one turn of packets has been sent.
  */
 static void
 turns(gconstpointer data)

@@ -2,14 +2,17 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Patience is for one trouble: a queue pair that has got over one, at the last moment, bears the next one as long. Each trouble comes
- * ten times one step short of the end, beside the others, and at last goes one step further, which ends the queue pair.
+ * The retry limit applies to each problem separately: a queue pair that recovers from one problem
+ * at the last moment must endure the next one as long. Each kind of problem occurs ten times, each
+ * time one step short of the limit, mixed with the others; then once one step beyond it, which must
+ * end the queue pair.
  *
- * The second life of a pair, after each sort of end, is packet for packet that of a new one. So is a life late in the time of a pair: its
- * numbers and indices are about to wrap, and no event has moved its marks since half of all numbers ago.
+ * The second use of a pair of queue pairs, after each kind of end, must be packet for packet that
+ * of a new pair. So must a use late in the life of a pair, when its packet numbers and indices are
+ * about to wrap and no event has updated its marks for half of the number space.
  *
- * What an earlier life may have left is every value of every member: octets that the table `members` does not excuse are overwritten
- * before the reset, and compared with those of a new pair after it.
+ * Any value of any member may be left of an earlier use: all octets that the table `members` does
+ * not exempt are overwritten before the reset, and compared with those of a new pair after it.
  */
 #include <string.h>
 

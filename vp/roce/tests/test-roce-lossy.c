@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Runs of each opcode, in both directions at once, over a wire that loses exactly packet k, then each pair (k, l), and over one
- * that loses, duplicates, delays and damages at random: programs see the same completions, and memory is the same, as without loss [WIRE 16.3], [WIRE 16.5].
+ * Runs of each opcode, in both directions at once, over a wire that loses exactly packet k, then
+ * each pair (k, l), and over one that loses, duplicates, delays and damages packets at random.
+ * Completions and memory must be the same as without loss [WIRE 16.3], [WIRE 16.5].
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The negative vectors, against queue pairs in the state that the vectors name: what is dropped in silence changes nothing; what is
- * refused is answered with the NAK that the vector calls for. Packets about connection management are left out here.
+ * The negative vectors, sent to queue pairs in the state that each vector names: a packet that must
+ * be dropped changes nothing, and one that must be refused is answered with the vector's NAK.
+ * Packets about connection management are left out here.
  */
 #include "vectors.h"
 

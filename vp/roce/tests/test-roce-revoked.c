@@ -2,8 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A packet is repeated when the memory it was made of, or asked for, is no longer registered. A message may invalidate the region that it
- * is sent from, and a peer that has its answer may give the right away: then a repetition harms nobody. What was lost fails.
+ * A packet must be retransmitted after its source memory, or the memory into which its response
+ * goes, was deregistered. A message may invalidate the region it is sent from, and a program may
+ * deregister memory when it has the peer's answer. If the peer has received the packet, the
+ * repetition is harmless; if the packet was lost, the request fails.
  */
 #include "vro_sim.h"
 
@@ -108,8 +110,9 @@ source(gconstpointer data)
 }
 
 /*
- * A Send whose completion nobody gets does not ask for an acknowledgement. The peer that has it invalidates the region it was sent from, and
- * acknowledges it before: it need not be sent again [WIRE 16.4.1].
+ * A Send without a completion does not ask for an acknowledgement. The peer receives it,
+ * invalidates the region it was sent from, and acknowledges it before that; so it need not be
+ * retransmitted [WIRE 16.4.1].
  */
 static void
 invalidator(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An address that processes share, with a host in place of the daemon: ports that another process has, wholly or in part, addresses that
- * it has, and a daemon that does not answer while other threads open an adapter and fork.
+ * An address that several processes share; the test's host replaces the daemon. Ports that belong
+ * to another process, wholly or in part, addresses that do, and a daemon that does not answer while
+ * other threads open an adapter and fork.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -183,8 +184,9 @@ whole_services(void)
 }
 
 /*
- * Datagrams at a port at which another listener hears connections: queries go to the listener of that id alone, and what both have of the
- * daemon stays until the last of them goes.
+ * A listener for datagrams at a port where another listener accepts connections: queries go only to
+ * the listener of that id, and the daemon's registration of both stays until the last of them is
+ * destroyed.
  */
 static void
 port_of_two(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A requester adapts to its path: a last packet is not repeated before its acknowledgement can have come, however far the peer is;
- * and a window opens as fast as acknowledgements come, until a packet is lost. In virtual time.
+ * The requester adapts to the round-trip time of its path. A last packet must not be repeated
+ * before its acknowledgement can have arrived, however far the peer is; and a window must open as
+ * fast as acknowledgements arrive, until a packet is lost. In virtual time.
  */
 #include "vro_sim.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The engine over sockets of the loopback: what the kernel puts into the headers is what the CRC expects, packets arrive, an
- * address has one owner, and a peer that is gone is noticed.
+ * The engine over sockets of the loopback interface: the headers that the kernel writes are those
+ * that the CRC expects, packets arrive, an address has one owner, and a dead peer is noticed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -226,8 +226,9 @@ dead(const void *noise)
 }
 
 /*
- * The kernel reports the error of a datagram in place of sending the next one, on whatever thread. Its queue is emptied by the engine: else
- * the socket would be found ready all the time, and nothing there.
+ * The kernel reports the error of a datagram when the next one is sent, on whichever thread sends.
+ * The engine must then empty the socket's error queue; otherwise the socket would be reported as
+ * ready again and again, with nothing to receive.
  */
 static void
 told_elsewhere(void)
@@ -316,8 +317,9 @@ syscall(long number, ...)
 }
 
 /*
- * The kernel does not take packets for one destination. If its buffers are full, they wait, and in order; if it says for long that it has
- * none, they are lost, and those for others go on.
+ * The kernel refuses packets for one destination. If its buffers are full, they must wait, and keep
+ * their order. If it reports for long that it has no buffers, they are lost, and packets for other
+ * destinations must be sent.
  */
 static void
 full(gconstpointer data)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The RoCEv2 vectors: each packet is read, compared field by field, written again octet by octet, and cut at every length
- * against a page that cannot be read. Negative ones are refused for the right reason. CRC values, masks and identifications.
+ * The RoCEv2 vectors: each packet is read, compared field by field, written again octet by octet,
+ * and read truncated at every length, before a page that cannot be accessed. Each negative vector
+ * must be refused for the right reason. Also CRC values, masks and identifications.
  */
 #include "ri_at_end.h"
 #include "vectors.h"

@@ -363,8 +363,9 @@ drops_of(const struct vro_udp *udp)
 }
 
 /*
- * All pairs of a station send as much as they may at once, before any packet is received: nothing is lost with the kernel's default
- * limit of a socket's buffer, no packet waits for a timer, and a system call carries many.
+ * All pairs of a station send as much as they may at once, before any packet is received. With the
+ * kernel's default limit of a socket buffer, no packet may be lost, none may wait for a timer, and
+ * each system call must send many packets.
  */
 static void
 steady(gconstpointer mtu)
@@ -663,8 +664,8 @@ expect_same_attributes(struct end *end, const struct ri_qp_attr *before)
 }
 
 /*
- * A queue pair that was connected and reset is as it was before: with the attributes that its program has changed, and not with those of
- * the connection; and its send queue takes as much.
+ * A queue pair that was connected and reset must be as before: with the attributes that its program
+ * has changed, not those of the connection; and its send queue must accept as many requests.
  */
 static void
 lives(void)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""What vp/roce sends, judged by tshark (TAP): it dissects every packet as RoCEv2, and finds none malformed.
+"""The packets of vp/roce, decoded by tshark (TAP): it must dissect every packet as RoCEv2, and find
+none malformed.
 
-The packets are those of roce-frames, which talks to itself in virtual time. tshark 4.0 shows the CRC but does not check it.
-Usage: test_roce_wire.py ROCE_FRAMES
+The packets are those of roce-frames, which runs both ends in virtual time. tshark 4.0 shows the
+CRC but does not check it. Usage: test_roce_wire.py ROCE_FRAMES
 """
 
 import collections

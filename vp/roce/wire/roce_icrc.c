@@ -97,8 +97,9 @@ eight(uint32_t low, uint32_t high)
 }
 
 /*
- * ISA-L's code for AVX-512 leaves the upper parts of registers in use. Each instruction for SSE that follows, in this library and in the
- * program, then waits for what was in its register before, so for this CRC at first.
+ * ISA-L's code for AVX-512 leaves the upper parts of registers in use. After that, each SSE
+ * instruction of this library and of the program would depend on the former content of its
+ * register, and so first on the end of this CRC.
  */
 static uint32_t
 crc_many(uint32_t crc, const uint8_t *at, size_t len)
@@ -353,8 +354,9 @@ flow_crc(const struct roce_flow *flow)
 }
 
 /*
- * The register behind the headers and BTH octet 4, all with what routers change replaced by ones. The CRC is linear: to the register of
- * the flow each octet that differs from packet to packet adds what it is worth at its place.
+ * The CRC register after the headers and BTH octet 4, with all fields that routers change replaced
+ * by ones. The CRC is linear: each octet that differs between packets of a flow adds its
+ * contribution at its position to the register of the flow.
  */
 static uint32_t
 headers_crc(const struct roce_flow *flow, const uint8_t *bth, size_t len)

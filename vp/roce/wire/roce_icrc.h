@@ -4,11 +4,12 @@
 /*
  * The invariant CRC of a RoCEv2 packet [WIRE 16.2], and the IP and UDP headers that it covers.
  *
- * The CRC covers what routers do not change: of IPv4 also the identification and the flags, which a UDP socket neither
- * chooses nor sees. A sender knows them, since Linux puts 0 into all datagrams of an unconnected socket that does not fragment,
- * and 0, 1, 2 ... into the segments of one call with UDP_SEGMENT. A receiver finds them: the CRC is linear, so the difference
- * between the CRC with identification 0 and the one received, shifted back to the place of the identification, is that
- * identification. 16 bits of the CRC then still check the packet.
+ * The CRC covers what routers do not change: of IPv4 also the identification and the flags, which a
+ * UDP socket neither chooses nor sees. A sender knows them, since Linux puts 0 into all datagrams
+ * of an unconnected socket that does not fragment, and 0, 1, 2 ... into the segments of one call
+ * with UDP_SEGMENT. A receiver computes them: the CRC is linear, so the difference between the CRC
+ * with identification 0 and the one received, shifted back to the place of the identification, is
+ * that identification. 16 bits of the CRC then still check the packet.
  *
  * Nothing here allocates or blocks; any thread. Source: InfiniBand Architecture, volume 1, 7.8.1 and annex A17.
  */

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The tables of defects, and their adapters as the library sees them: each can be opened, or is refused because its
- * profile cannot be or because the wrapped adapter lacks what the defect needs. Arguments: adapters to wrap.
+ * The tables of defects, and their adapters as the library sees them: each of them can be opened,
+ * or is refused because its profile is contradictory or because the wrapped adapter lacks an
+ * ability that the defect needs. Arguments: adapters to wrap.
  */
 #include <glib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""run --named: a case that names its defect, one that does not, and one that there is not.
+"""run --named: a case that names its defect, one that does not, and one that does not exist.
 
 Usage: test-defects-run.py RUN BUILD SOURCE      (TAP)
 """
@@ -45,11 +45,11 @@ class Named(unittest.TestCase):
         self.run_named('api: dto/no-such-case', 1, 'there is no such case')
 
     def test_verbs(self):
-        """A case that moves no data cannot name it."""
+        """The case needs no data transfer, so it cannot name a defect of data, and the run fails."""
         self.run_named('verbs: verbs.object.busy.0006', 1, 'the case passes')
 
     def test_nothing(self):
-        """A table in which nothing is named is no success."""
+        """If the table has no named defects, the run fails."""
         self.run_named('not named', 1, '0 of 0 defects')
 
 

@@ -171,8 +171,8 @@ open_step(struct cert *cert)
 }
 
 /*
- * An adapter that stays open after its close may hold nothing but memory, which shows after many openings. A device whose
- * driver takes long is opened less often.
+ * A provider whose adapter is not closed completely may keep nothing but memory, which shows only
+ * after many openings. If the driver of a device is slow, it is opened less often.
  */
 static void
 open_often(struct cert *cert)
@@ -357,8 +357,8 @@ threads_of_nobody(struct cert *cert)
 }
 
 /*
- * Threads are the host's: opening, connecting and sending starts none, and none runs that was started before, such as when the
- * provider was loaded.
+ * All threads belong to the host: opening, connecting and sending must start none, and none may run
+ * that was started earlier, for instance when the provider was loaded.
  */
 static void
 own_threads(struct cert *cert)

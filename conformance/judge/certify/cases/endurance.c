@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The same again and again, for as long as the run says: nothing of the process may grow. A third of the time is for what
- * a provider sets up once; from then on memory, descriptors, threads and what the host has lent are compared.
+ * The same work is repeated for as long as the run says, and the process must not grow. In the
+ * first third of the time the provider may allocate what it keeps; then memory, descriptors,
+ * threads and resources lent by the host are compared.
  */
 
 #include <limits.h>

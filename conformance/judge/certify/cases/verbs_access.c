@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Access to memory: each operation with each set of rights, domain, range and state of the key. A case tries one operation
- * with all values of one of these, over a new connection each time, since a refusal ends the connection. What is refused
- * touches no memory; what is granted touches exactly what was named.
+ * Access to memory: each operation with each set of rights, domain, range and state of the key. A
+ * case tries one operation with all values of one of these, over a new connection each time, since
+ * a refusal ends the connection. An access that is refused must touch no memory; one that is
+ * granted must touch exactly the octets that it names.
  */
 
 #include <string.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What is used a second time with other parameters: arming in the place of another arming, watermarks that have fired, windows that move
- * from one queue pair to another, messages that have waited for a receive, flushes of requests with and without completions.
+ * Objects that are used again with other parameters: a completion queue armed in another way,
+ * watermarks that have fired, windows that move from one queue pair to another, messages that wait
+ * for a receive, flushes of requests with and without completions.
  */
 
 #include <string.h>
@@ -138,8 +139,8 @@ waits(const struct cert *cert)
 }
 
 /*
- * Two queue pairs of a shared queue wait for a receive, and the one that came first ends. The receive that is posted then is the other
- * one's.
+ * Two queue pairs wait for a receive of a shared queue, and the one that waited first ends. A
+ * receive that is posted then must go to the other.
  */
 static void
 line_goes_on(struct cert *cert)

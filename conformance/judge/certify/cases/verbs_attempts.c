@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Attempts behind attempts, over one listener and, where they can be reset, with the same queue pairs: nothing of an earlier one comes
- * back, neither octets of its private data nor its deadline; and receives of a shared queue that failed connections have used.
+ * Many attempts, one after another, over one listener and, where queue pairs can be reset, with the
+ * same queue pairs. Nothing of an earlier attempt may remain: neither octets of its private data,
+ * nor its deadline, nor receives of a shared queue that failed connections used.
  */
 
 #include <string.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Completions that one poll takes together are each what it would be alone: of messages of all kinds from several senders, which come to
- * one completion queue and are taken one, two and more at a time.
+ * Completions that one poll returns together must equal those that are polled one at a time.
+ * Messages of all kinds from several senders come to one completion queue, and are polled one, two
+ * and more at a time.
  */
 
 #include <string.h>

@@ -145,8 +145,9 @@ depths(struct cert *cert)
 }
 
 /*
- * The depths that a side sends are those of its queue pair from then on, and its ORD is at most the IRD of the peer. So no Read is sent to a
- * peer whose IRD is 0, nor by a side that has sent an ORD of 0.
+ * The depths that a side sends in the set-up apply to its queue pair from then on, and its ORD is
+ * limited to the peer's IRD. So no Read may be sent to a peer whose IRD is 0, nor by a side that
+ * has sent an ORD of 0.
  */
 static void
 depths_in_force(struct cert *cert)

@@ -3,10 +3,7 @@
 #ifndef VERBS_CM_H
 #define VERBS_CM_H
 
-/**
- * @file verbs_cm.h
- * @brief What the cases of connections by address begin with.
- */
+/** @file verbs_cm.h @brief The fixture of cases that connect by address. */
 
 #include "verbs_pair.h"
 

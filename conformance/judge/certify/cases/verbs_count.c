@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a provider counts for the access layer. Counting is optional, by kind: what `known` does not say is not judged. The
- * counters belong to a queue pair until it is destroyed, so each case closes its adapters before it returns.
+ * The counters that a provider maintains for the access layer. Counting is optional for each kind;
+ * kinds that `known` does not name are not judged. The counters belong to a queue pair until it is
+ * destroyed, so each case closes its adapters before it returns.
  */
 #include <string.h>
 

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Life after life of a connection, each of which ends with work under way, in another way each time: a side moves to ERROR, or a request or
- * a receive fails. Before the end there were requests with and without completions. Beside it a list of what was posted and may still
- * complete: completions come in its order and name nothing else, what failed is flushed from there on, each queue is empty in the end, and
- * no octet has changed.
+ * Connections that end with work in progress, again and again, in a different way each time: a side
+ * moves to ERROR, or a request or a receive fails. Before the end there are requests with and
+ * without completions. The case keeps a list of the posts that may still complete. Completions must
+ * come in the order of the list and name nothing else; after the first failure everything must be
+ * flushed; each queue must be empty at the end; and no other octet may change.
  */
 
 #include <string.h>

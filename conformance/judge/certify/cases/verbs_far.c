@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Addresses and lengths of 64 bits: what lies a multiple of 2^32 beyond a region is not in it, whatever the lower halves say; a
- * region across a multiple of 2^32 is one region; so is one that is longer than 2^32 octets. That one is made of few pages, which
- * are mapped many times.
+ * Addresses and lengths of 64 bits: an address that differs from one in a region by a multiple of
+ * 2^32 must be refused, although the lower halves are equal; a region may cross a multiple of 2^32,
+ * or be longer than 2^32 octets. The long region consists of few pages that are mapped many times.
  */
 
 #include <sys/mman.h>
@@ -368,9 +368,9 @@ map_middle(uint8_t *at)
 }
 
 /*
- * The address range, and the memory behind it. The first and the last LONG_EDGE octets have memory of their own, so an access that
- * is 2^32 octets astray is found. What is between them is never written by a region without the right, and the kernel then needs one
- * page of zeros for all of it.
+ * Maps the address range and its memory. Its first and its last LONG_EDGE octets have memory of
+ * their own, so that an access that is wrong by 2^32 octets is found. Without the right to write,
+ * no octet between them is ever written, and the kernel needs one page of zeros for all.
  */
 static uint8_t *
 map_long(bool written, uint8_t **whole)

@@ -224,8 +224,8 @@ window_from_zero(struct cert *cert)
 #define FILE_ROOM (GIB4 + 4 * 4096)
 
 /*
- * A region that begins 2^32 octets behind the beginning of its buffer. Only a software adapter is judged: it takes the memfd itself,
- * which has memory for the pages that are used.
+ * A region that begins 2^32 octets after the beginning of its dmabuf. Only software adapters are
+ * judged: they accept the memfd itself, which has memory only for the pages that are used.
  */
 static void
 far_into_file(struct cert *cert)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What is gone: completions stay in their queue when the queue pair goes, nothing of an object is found in the next one at its place,
- * and answers to a queue pair that has ended change nothing any more.
+ * After the destruction of an object: its completions stay in their queue, an object in the same
+ * memory inherits nothing, and late responses to a queue pair that has ended change nothing.
  */
 
 #include <string.h>
@@ -80,8 +80,9 @@ fill_receives(struct cert_end *end, const struct ri_sge *sink)
 }
 
 /*
- * Completions that a queue pair has left are polled while another one, perhaps in the same memory, uses the queue: they carry the
- * context of the first, and free no slot of the second.
+ * Completions of a destroyed queue pair are polled while another one, perhaps in the same memory,
+ * uses the completion queue. They must carry the context of the first, and must not free a slot of
+ * the second.
  */
 static void
 no_slot_for_the_next(struct cert *cert)
@@ -284,8 +285,9 @@ take_ends(struct cert_end *end)
 }
 
 /*
- * Reads are under way when their queue pair ends or goes. The answers may still come, and then find the next queue pair, with the same
- * number of Reads into other memory: it gets its own answers, and the old sinks stay as they were.
+ * Reads are in progress when their queue pair ends or is destroyed. Their responses may arrive
+ * later, when the next queue pair has the same number of Reads outstanding, into other memory. It
+ * must get only its own data, and the old sinks must stay unchanged.
  */
 static void
 late_answers(struct cert *cert)

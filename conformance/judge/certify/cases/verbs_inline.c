@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Inline data: the post reads it, from memory that no region covers, and does not look at the memory again. What is too long,
- * what cannot be inline, and an adapter without the claim. Other data stays as it is until its request completes, since it may
- * be read until then. Freedoms: late.
+ * Inline data: the post reads it, even from memory that no region covers, and the provider does not
+ * read that memory again. Also data that is too long, operations that cannot be inline, and an
+ * adapter without the claim. Data that is not inline must not be changed by the case until its
+ * request completes, since it may be read until then. Freedoms: late.
  */
 
 #include <string.h>
@@ -249,8 +250,8 @@ other_opcodes(struct cert *cert)
 }
 
 /*
- * Nobody passes the flag to an adapter without the claim, so it may know nothing of it. But nothing arrives from memory of no
- * region.
+ * The access layer never passes the flag to an adapter without the claim, so such an adapter may
+ * ignore it. But data from memory that no region covers must not arrive.
  */
 static void
 not_claimed(struct cert *cert)

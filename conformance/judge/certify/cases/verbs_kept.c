@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What an object may not keep of its last use, and what it must keep: attributes across a reset, slots of receives and of windows, counts
- * of completions that outlive their queue pair. Beside that, checks whose neighbour hides them: the length of an atomic's result, the
- * protection domain of a key that a peer invalidates, the opcode of a flushed request.
+ * State that an object must forget after a use, and state that it must keep: attributes across a
+ * reset, slots of receives and of windows, counts of completions that outlive their queue pair.
+ * Also checks that another check usually hides: the length of an atomic's result, the protection
+ * domain of a key that a peer invalidates, the opcode of a flushed request.
  */
 
 #include <string.h>
@@ -397,8 +398,9 @@ invalidated_across(struct cert *cert)
 }
 
 /*
- * A region that a Send of the peer has invalidated is closed, and the receive tells which one. Devices that invalidate windows alone
- * refuse, and then it is open; where there are no windows, the claim is for regions.
+ * A region that a Send of the peer has invalidated is closed, and the receive reports its key. A
+ * device that can invalidate only windows refuses, and the region stays open. Without windows, the
+ * claim of invalidation applies to regions.
  */
 static void
 invalidated_region(struct cert *cert)

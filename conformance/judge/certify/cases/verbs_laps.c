@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work queues lap after lap: each slot is used by requests with all that they can have, and then by requests with less:
- * fewer segments, a shorter length, no flags, another operation. What one user of a slot leaves there must not reach the next.
+ * Work queues are filled many times, so that each slot is used again: first by requests with all
+ * possible members, then by requests with fewer segments, a shorter length, no flags, or another
+ * operation. Nothing that one request leaves in a slot may affect the next.
  *
  * A batch of random requests is posted, each with memory of its own in both regions, so that their order does not count. When
  * all are completed, all octets of both regions and all members of the completions are compared with what they must be: also
@@ -127,8 +128,8 @@ cuts_make(struct laps *laps, uint32_t count, int *cuts)
 }
 
 /*
- * Up to `most` segments in a half of a piece at `at`, in ascending order, with gaps; some have no length, and then neither an address
- * nor a key that is any good. Returns how many there are.
+ * Makes up to `most` segments in one half of a piece at `at`, in ascending order, with gaps. Some
+ * have length 0, and then an invalid address and key. Returns the number of segments.
  */
 static uint16_t
 scatter(struct laps *laps, const struct cert_region *region, size_t at, uint32_t most,

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Everything that can be refused or can fail is, a thousand times: memory, descriptors, threads and what the host has lent are as
- * before, and what is ordinary still works, also where a limit of few would be used up by what was not given back.
+ * Every call that can be refused, and every operation that can fail, does so a thousand times.
+ * Memory, descriptors, threads and resources lent by the host must then be as before, and ordinary
+ * work must succeed, also where leaks would have used up a small limit.
  *
  * Memory is counted in bytes that the allocator has given out. A leak of the smallest block shows, and what a provider keeps for good
  * after the first turns does not.
@@ -74,8 +75,8 @@ grown_since(struct leaks *leaks, uint64_t used, uint64_t most, unsigned looks)
 }
 
 /*
- * A table that has grown may stay, so memory may grow in one series of turns; but a series after it has what it needs. What is lost each
- * time is lost in every series.
+ * A table may grow and stay large, so memory may grow in one series of turns; but a later series
+ * must then not grow. A leak grows in every series.
  */
 static void
 repeat(struct leaks *leaks, const struct leak *leak)

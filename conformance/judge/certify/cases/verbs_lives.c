@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Second lives: queue pairs that are reset with work under way and connected again, regions that get other memory by fast registration,
- * windows whose binds fail, and datagrams in slots that others have used.
+ * Second lives: queue pairs that are reset with work under way and connected again, regions that
+ * get other memory by fast registration, windows whose binds fail, and datagrams in slots that
+ * other requests used before.
  */
 
 #include <string.h>

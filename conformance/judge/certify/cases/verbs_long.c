@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Messages of many packets. Each octet of one is checked, not only those of its first packet, and its length counts with all its
- * bits.
+ * Messages of many packets. Each octet is checked, not only those of the first packet, and lengths
+ * are used that need all bits of the field.
  */
 
 #include "verbs_reach.h"

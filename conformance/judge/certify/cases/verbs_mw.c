@@ -190,7 +190,8 @@ wide_bound_twice(struct cert *cert)
 }
 
 /*
- * Each bind has a key of its own as soon as it is posted, also one that fails later, and the one before that stays valid then.
+ * Each bind returns a new key as soon as it is posted, even if it fails later; if it fails, the
+ * former key stays valid.
  */
 static void
 keys_returned(struct cert *cert)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Windows, each combination: of the rights of a window and of its region; of the protection domains of window, region and queue
- * pair; of the queue pair that has bound a window and the one that takes it away.
+ * Windows, each combination: of the rights of a window and of its region; of the protection domains
+ * of window, region and queue pair; of the queue pair that has bound a window and the one that
+ * invalidates it.
  */
 
 #include "verbs_window.h"

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management for a number in place of a queue pair: what its events say of the peer, and the queue pairs that are
- * brought up with that.
+ * Connection management that exchanges a queue pair number only: what its events report of the
+ * peer, and the queue pairs that are brought up with these values.
  */
 
 #include "verbs_peer.h"

@@ -4,8 +4,8 @@
 #define VERBS_PAIR_H
 
 /**
- * @file verbs_pair.h
- * @brief Two ends in two opened adapters, each with memory: what most cases of verbs begin with.
+ * @file verbs_pair.h @brief The fixture of most cases of verbs: two ends in two opened adapters,
+ * each with memory.
  */
 
 #include "cert_node.h"

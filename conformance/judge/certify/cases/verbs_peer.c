@@ -372,8 +372,9 @@ waits(struct pair *pair, unsigned rounds, gint64 limit)
 }
 
 /*
- * Each message has all its tries: more messages than tries wait for their receive, one after the other. All tries of one message take
- * three times the time between two; a receive that is posted within half of that is in time.
+ * Each message has its full number of retries: more messages than retries wait for their receive,
+ * one after another. All retries of one message take three times the interval between two; a
+ * receive that is posted within half of that time is early enough.
  */
 static void
 tries_again(struct cert *cert)

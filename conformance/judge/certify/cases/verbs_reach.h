@@ -4,11 +4,12 @@
 #define VERBS_REACH_H
 
 /**
- * @file verbs_reach.h
- * @brief Any operation on memory that a case has registered itself: what is granted, and then what is refused, over one connection.
+ * @file verbs_reach.h @brief All operations on memory that a case has registered itself: first
+ * accesses that must be granted, then one that must be refused, over one connection.
  *
- * A case sets up the memory (`memory`, `expected`, both of `room` octets) and the key; each operation has one of its ranges as
- * source or target. The memory is compared whole, so an access that goes astray within it is found, too.
+ * A case sets up the memory (`memory`, `expected`, both of `room` octets) and the key; each
+ * operation has one of its ranges as source or target. All of the memory is compared, so an access
+ * to a wrong place in it is found, too.
  */
 
 #include <string.h>

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Rights by use: each set of the three remote rights, given to a region, a window or a queue pair that had other sets before, and each
- * operation that needs one of them. What the set has is granted, and what it has not is refused, whatever came before and whatever a
- * query says.
+ * Rights by use: each set of the three remote rights, given to a region, a window or a queue pair
+ * that had other sets before, and each operation that needs one of them. Operations with rights in
+ * the set must be granted, all others refused, whatever the former sets were and whatever a query
+ * reports.
  */
 
 #include <string.h>

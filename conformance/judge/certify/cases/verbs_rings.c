@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Every ring is taken around many times, and past 65,536 uses, where numbers of 16 bits begin anew: work queues, shared receive queues,
- * completion queues, Reads and atomics at both sides, keys, and the numbers of queue pairs. Queues are small, and their sizes are no
- * powers of 2 if the adapter grants that.
+ * Each ring wraps around many times and passes 65,536 uses, where 16-bit numbers wrap: work queues,
+ * shared receive queues, completion queues, Reads and atomics at both sides, keys, and numbers of
+ * queue pairs. The queues are small, and their sizes are not powers of 2 if the adapter grants such
+ * sizes.
  */
 
 #include <string.h>
@@ -261,8 +262,9 @@ read_of(struct ring *ring, uint64_t done, uint32_t i, const struct ri_sge *sink)
 }
 
 /*
- * Turns of as many requests as the queue takes, so that more of them wait than run at once. With atomics every second request adds to a
- * word behind those that are read, and returns what the one before it has left.
+ * Each turn posts as many requests as the queue takes, so that most of them wait. With atomics,
+ * every second request adds to a word behind the memory that is read, and returns the value that
+ * the atomic before it left.
  */
 static void
 answers(struct cert *cert)

@@ -7,8 +7,8 @@
  * @file verbs_scarce.h
  * @brief One control verb while each of its allocations in turn fails.
  *
- * A verb that runs out of memory answers RI_ERR_RESOURCES, has changed nothing and has lost nothing, and the same call
- * succeeds when there is memory again [RI 2.1.1].
+ * A verb that runs out of memory must return RI_ERR_RESOURCES, change nothing and leak nothing, and
+ * the same call must succeed when there is memory again [RI 2.1.1].
  */
 
 #include "cert_host.h"

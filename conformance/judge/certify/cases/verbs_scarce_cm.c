@@ -136,8 +136,8 @@ connect_try(struct scene *scene)
 }
 
 /*
- * The attempt reaches the listener, and is withdrawn. Or there was no memory for it at the listener's side: then it fails for
- * that reason.
+ * Withdraws the attempt after it has reached the listener. If the listener's side had no memory for
+ * it, the attempt must have failed for that reason.
  */
 static void
 connect_undo(struct scene *scene)
@@ -230,8 +230,8 @@ resolve_try(struct scene *scene)
 }
 
 /*
- * The query reaches the listener, and is withdrawn, on both sides. Or there was no memory for it at the listener's side:
- * then the answer says so.
+ * Withdraws the query on both sides after it has reached the listener. If the listener's side had
+ * no memory for it, the answer must say so.
  */
 static void
 resolve_undo(struct scene *scene)

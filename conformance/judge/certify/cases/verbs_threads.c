@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Threads: several on one queue, where that is claimed; one that posts beside others that poll, count and arm; control
- * verbs on different objects. The threads use the tables alone, and leave the judgement to the thread of the case.
+ * Threads: several threads on one queue, where the profile allows it; one that posts while others
+ * poll, count and arm; control verbs on different objects. These threads only call the tables; the
+ * thread of the case judges the results.
  */
 
 #include <pthread.h>

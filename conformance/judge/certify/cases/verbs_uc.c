@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Unreliable connections. Both ends are on one adapter, so a message that nothing drops arrives; what the rules drop leaves
- * no trace at either end.
+ * Unreliable connections. Both ends are on one adapter, so each message must arrive unless a rule
+ * says that it is dropped. A message that is dropped must leave no trace at either end.
  */
 
 #include <string.h>

@@ -4,8 +4,8 @@
 #define VERBS_UD_H
 
 /**
- * @file verbs_ud.h
- * @brief Two ends for datagrams in two opened adapters, and a way from one to the other.
+ * @file verbs_ud.h @brief The fixture of cases of datagrams: two ends in two opened adapters, and
+ * an address handle from one to the other.
  *
  * Both ends are on one adapter, and a receive is posted before each datagram that must arrive. So a datagram that does
  * not arrive is a fault, although datagrams may be lost on their way through a network.

@@ -160,8 +160,9 @@ asked_in_time(struct scene *scene, struct ri_cm_event *request)
 }
 
 /*
- * The query is open for that long, and its service is told that the answer is not wanted any more, if it was told of
- * the query at all: on a busy machine the time may be over before.
+ * A query stays open until its time-out. Its service must then be notified that no answer is wanted
+ * any more, if it was notified of the query at all: on a busy machine the time may have ended
+ * before.
  */
 static void
 deadline(struct cert *cert)

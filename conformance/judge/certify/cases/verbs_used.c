@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Access to memory behind accesses that were granted over the same connection: what an adapter keeps of a key that it has looked up -
- * bounds, rights, domain, where the memory is - must not outlive a change.
+ * Accesses to memory after other accesses were granted over the same connection. An adapter may
+ * cache what it has looked up for a key (bounds, rights, domain, location of the memory); the cache
+ * must not outlive a change.
  */
 
 #include "verbs_reach.h"

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Long random walks beside a model that says after each step what must hold: a completion queue to which messages come, which is polled,
- * armed and resized in any order; and words that atomics of two queue pairs change, with few values, so that requests repeat and
- * comparisons hit.
+ * Long random sequences of operations, compared after each step with a model: a completion queue
+ * that receives messages and is polled, armed and resized in any order; and words that atomics of
+ * two queue pairs change, with few different values, so that comparisons often succeed.
  */
 
 #include <string.h>

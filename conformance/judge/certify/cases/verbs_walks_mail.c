@@ -2,9 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A random walk of datagrams beside a model: two senders and two receivers, lists of any segments at both sides, keys that are changed and
- * keys that are wrong, and address handles for the same destination and a group, which are created, changed and destroyed, while the
- * receivers join and leave the group, in any order. A receive is always there, so what should not arrive would take it. All octets of the receivers' memory are compared.
+ * A random sequence of datagrams, compared with a model: two senders and two receivers, lists of
+ * any segments at both sides, keys that are changed and keys that are wrong, and address handles
+ * for the same destination and a group, which are created, changed and destroyed, while the
+ * receivers join and leave the group, in any order. A receive is always posted, so a datagram that
+ * should not arrive would consume it. All octets of the receivers' memory are compared.
  */
 
 #include "verbs_ud.h"

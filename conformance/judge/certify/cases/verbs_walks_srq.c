@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A random walk of a shared receive queue beside a model: receives are posted and taken by two queue pairs, the low watermark is set to any
- * value, above and below what is there, and the queue is resized, in any order.
+ * A random sequence of operations on a shared receive queue, compared with a model: receives are
+ * posted and consumed by two queue pairs, the low watermark is set to any value, above or below the
+ * present number of receives, and the queue is resized, in any order.
  */
 
 #include "verbs_line.h"

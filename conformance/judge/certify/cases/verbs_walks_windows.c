@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Random walks of several windows beside a model: windows of two queue pairs on parts of two regions, with every set of rights, are bound,
- * taken away by their owner or its peer, freed and bound again. After each step a query tells what each window and each region is, and
- * each window that opens something does so. A walk ends with an access that no window opens.
+ * Random sequences of operations on several windows, compared with a model: windows of two queue
+ * pairs on parts of two regions, with every set of rights, are bound, invalidated by their owner or
+ * its peer, freed and bound again. After each step each window and region is queried, and each
+ * bound window is accessed. A sequence ends with an access that no window allows.
  */
 
 #include <string.h>
@@ -209,8 +210,9 @@ all_hold(struct scene *scene)
 /* --- the end of a walk --------------------------------------------------------------------------------- */
 
 /*
- * A Write or a Read that a window must refuse: it is not bound, its rights do not allow it, it ends before that place, or it is a narrow
- * one of the other queue pair. False: it opens everything.
+ * Finds a Write or a Read that a window must refuse: because the window is not bound, lacks the
+ * right, ends before that place, or is a narrow one of the other queue pair. False: the window
+ * allows everything.
  */
 static bool
 refused_of(struct scene *scene, const struct window *window, enum ri_opcode *opcode, size_t *at,

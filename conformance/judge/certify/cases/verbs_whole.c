@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A change is made as a whole or not at all. One that is refused for one attribute has changed no other; one that is made
- * leaves nothing of what was before, whichever of the new values is looked at; and what it does not name is as it was.
+ * A change is made as a whole or not at all. If it is refused because of one attribute, no other
+ * attribute may have changed. If it is made, all new values must apply, and attributes that it does
+ * not name must be unchanged.
  */
 
 #include "verbs_line.h"

@@ -8,8 +8,9 @@
 #include "certify_programs.h"
 
 /*
- * "ERROR:FILE:LINE:FUNCTION: assertion failed (A == B): (1 == 2)", and the same with "'A' should be TRUE" and other sentences.
- * The third group is the expression, the fourth its values.
+ * Matches "ERROR:FILE:LINE:FUNCTION: assertion failed (A == B): (1 == 2)", and the forms with other
+ * sentences, such as "'A' should be TRUE". The groups are the place, the expression, its values,
+ * and the sentence of the other forms.
  */
 #define ASSERTION \
 	"ERROR:([^:\n]*:[0-9]+:[^:\n]*): (?:assertion failed \\((.*?)\\)(?:: \\((.*)\\))?|(.*))$"

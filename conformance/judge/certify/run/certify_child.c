@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The process leads a group of its own, which is ended with it: a test program may have started others. Its end counts,
- * not that of its pipes, which such others may have inherited.
+ * A process that leads a process group, which is killed when the process ends: a test program may
+ * have started others. The end of the process counts, not that of its pipes, since such other
+ * processes may have inherited them.
  */
 #include "certify_child.h"
 

@@ -175,8 +175,9 @@ programs_folder(const struct options *options)
 }
 
 /*
- * The folder of installed providers, as the library finds it: beside itself. it-certify-cases is not linked with the library, so it
- * would look where the library was to be installed when it was built. NULL: it has to.
+ * The folder of installed providers as the library finds it, by its own path. it-certify-cases is
+ * not linked with the library, and would use the folder that was configured at the build. NULL: it
+ * must use that one.
  */
 static char *
 installed_folder(void)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The report as a tree of JSON, which every form is made from: TAP, JUnit, the page, the summary, the file. So a form says of a
- * report that was read back what it says of a run. report.schema.json of this folder has the members.
+ * The report as a tree of JSON, from which every form is made: TAP, JUnit, the HTML page, the
+ * summary, the file. So a report that was read from a file gives the same output as the run.
+ * report.schema.json of this folder describes the members.
  */
 
 #include "certify_model.h"
@@ -181,7 +182,7 @@ certify_model_read(const char *path, GError **error)
 	    JSON_NODE_HOLDS_OBJECT(json_object_get_member(model, "facts")))
 		return json_parser_steal_root(parser);
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
-		    "%s is no report of it-certify with schema %d", path, CERTIFY_SCHEMA);
+		    "%s is not a report of it-certify with schema %d", path, CERTIFY_SCHEMA);
 	return NULL;
 }
 

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Test programs that print TAP. Each test of a program of itapi/tests is a case of the level api; each row of random programs that
- * conformance/judge/differential runs is a case of the level model. They are installed beside it-certify-cases and run on the
- * adapter that is certified; this folder repeats nothing of them.
+ * Test programs that print TAP. Each test of a program of itapi/tests is a case of the level api;
+ * each row of random programs that conformance/judge/differential runs is a case of the level
+ * model. They are installed beside it-certify-cases and run on the adapter that is certified; no
+ * code of them is copied here.
  *
  * A test of GLib that fails ends its program, so the program is started again for the tests behind it.
  */

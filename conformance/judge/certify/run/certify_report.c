@@ -312,8 +312,9 @@ names_attribute(const struct certify_case *one, const char *name)
 }
 
 /*
- * A case of the levels above calls the provider through a whole library: it shows that something is wrong, and not with which claim. What
- * ended a process shows that even less.
+ * Whether a failed case refutes claims. A case of the levels api and model uses a whole library, so
+ * its failure does not show which claim is wrong. Neither does a case during which the process
+ * crashed.
  */
 static bool
 refutes(const struct certify_case *one)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A provider of the tree with one fault, which CERT_BAD names, for the tests of it-certify itself: what a fault costs, and how
- * the report describes it. (conformance/bad/defects has the faults of real devices.) The last names are habits, which devices may
- * have and those of the tree do not: no case may fail for them.
+ * A provider of the tree with one fault, which CERT_BAD names, for the tests of it-certify itself:
+ * which cases fail then, and how the report describes them. (conformance/bad/defects has faults of
+ * real devices.) The last names are legal behaviour that real devices show and the providers of the
+ * tree do not: no case may fail because of it.
  */
 #include <pthread.h>
 #include <stddef.h>

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The template as a binary of version 1.6: it is built against the headers of that version, and fills what they leave open with
- * the worst values. The padding at the end of its profile is all ones, and each connection event ends where a page ends, with an
- * inaccessible page behind it. A library that reads members of later versions there sees false claims, or crashes.
+ * The template as a binary of version 1.6: it is built against the headers of that version, and
+ * fills memory that these do not define with the worst values. The padding at the end of its
+ * profile is all ones, and each connection event ends where a page ends, with an inaccessible page
+ * behind it. A library that reads members of later versions there sees false claims, or crashes.
  */
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""The template, loaded by the library as an author of a provider does it: its connections work above the kAL. Prints TAP.
+"""Loads the template provider into the library as the author of a provider does, and checks that
+connections work. Prints TAP.
 
-Its endpoints are for one connection each, which test-itapi-once looks at. That program gets the claims of the template as arguments. The last
-line is about the template behind the provider of defects and faults.
-Usage: template_ping.py DEFECTS PROVIDER IT_INFO IT_PING TEST_ITAPI_ONCE
+An endpoint of the template can be connected once; test-itapi-once tests that, and gets the
+template's claims as arguments. The last test is of the template wrapped by the provider of
+defects and faults. Usage: template_ping.py DEFECTS PROVIDER IT_INFO IT_PING TEST_ITAPI_ONCE
 """
 
 import os

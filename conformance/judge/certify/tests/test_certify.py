@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""it-certify itself: what a fault of a provider costs, how it is told, the forms of the report, the suite's own tables.
+"""Tests of it-certify: which cases a fault of a provider makes fail, how they are reported, the
+forms of the report, and the suite's own tables.
 
 Usage: test_certify.py CERTIFY BAD SOURCE PROGRAM...      (TAP)
 
@@ -75,7 +76,7 @@ def case(found, name):
 
 
 class Providers(unittest.TestCase):
-    """Those of the tree pass; a fault costs the cases that meet it, and is told."""
+    """The tree's adapters pass; with a fault, the cases that meet it fail and name it."""
 
     def test_adapters(self):
         for adapter in ADAPTERS:
@@ -151,7 +152,7 @@ class Providers(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """What is run, how often, and with which status."""
+    """Which cases run, how often, and with which exit status."""
 
     def test_usage(self):
         for wrong in ([], ['--adapter=iwarp', '--level=none'], ['--adapter=iwarp', 'more'],
@@ -181,7 +182,8 @@ class Runs(unittest.TestCase):
         self.assertEqual([entry['id'] for entry in one['cases']], ['api.atomic.values'])
 
     def test_api_failure(self):
-        """A test program that crashes costs the test that ran; the tests behind it run, and no claim is refuted."""
+        """If a test program crashes, only the running test fails; the later tests still run, and no
+        claim is refuted."""
         found = report(f'--provider={BAD}', '--adapter=emul:ib', '--case=api.atomic.*', fault='crash', expect=1)
         outcomes = [entry['outcome'] for entry in found['cases']]
         self.assertIn('failed', outcomes)
@@ -189,7 +191,8 @@ class Runs(unittest.TestCase):
         self.assertNotIn('refuted', [claim['truth'] for claim in found['claims']])
 
     def test_assertion(self):
-        """A test that fails says which expectation did not hold, and where, by the name of the file alone."""
+        """A failed test of IT-API reports the expectation that did not hold, and its place by the
+        bare name of the file."""
         found = report('--adapter=emul:ib', '--case=api.ud-service.r-35-timeout', expect=1, more={'ITAPI_TEST_PATIENCE': '0.1'})
         self.assertRegex(found['cases'][0]['where'], r'^[a-z_-]+\.c:\d+:\w+$')
         self.assertIn('it_evd_wait', found['cases'][0]['what'])
@@ -201,13 +204,13 @@ class Runs(unittest.TestCase):
         self.assertEqual(len(titles), len(set(titles)))
 
     def test_left_out(self):
-        """A run in part says what it leaves out."""
+        """The report of a partial run names the levels that were left out."""
         found = report('--adapter=emul:ib', '--case=verbs.first.*')
         self.assertEqual({entry['level'] for entry in found['left out']}, {'border', 'verbs', 'api', 'model', 'endurance', 'figures'})
         self.assertIn('--case', found['left out'][0]['why'])
 
     def test_progress(self):
-        """Without a terminal there is a line that tells how far the run is."""
+        """If stderr is not a terminal, progress is printed as whole lines."""
         self.assertRegex(run('--adapter=emul:ib', '--case=verbs.first.*').stderr, r'it-certify: 1 of 2, verbs\.first\.0001')
 
     def test_one_segment(self):
@@ -268,7 +271,7 @@ class Forms(unittest.TestCase):
         self.assertEqual([one['outcome'] for one in found['cases']], ['failed', 'passed'])
 
     def check(self, value, schema, where):
-        """The part of JSON Schema that the form uses."""
+        """Checks a value against the part of JSON Schema that report.schema.json uses."""
         kinds = {'object': dict, 'array': list, 'string': str, 'boolean': bool, 'integer': int, 'number': (int, float)}
         self.assertIsInstance(value, kinds[schema['type']], where)
         if 'enum' in schema:
@@ -365,7 +368,7 @@ class Suite(unittest.TestCase):
         self.assertEqual(self.cases_say('--attributes'), members[1:])
 
     def test_each_claim_is_settled(self):
-        """No claim of the profile that no case proves or refutes."""
+        """Each claim of the profile is proven or refuted by some case."""
         unsettled = {line.split()[1] for line in self.cases_say('--check') if line.startswith('unsettled ')}
         known = set(self.cases_say('--attributes'))
         listed = run('--list', '--adapter=emul:ib', '--level=api').stdout

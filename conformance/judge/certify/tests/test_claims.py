@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Certifies the template with one claim more, as a vendor adds it to his copy: each file of claims/ is such a change.
+"""Certifies the template provider with one more claim, as a vendor adds it to a copy: each file of
+claims/ is such a change.
 
-A change is a unified diff of the template's files. Lines in front of it say what it is for: "claims: A B" has the attributes that a case must
-prove, "told: A B" those that only change and that no case can prove here, each with the reason in the text behind it, and "after: X" has
-changes that are made first. No case of the levels border, verbs, api and model may fail, and none may wait for what the profile says will not come.
+A change is a unified diff of the template's files. Lines in front of it say what it is for:
+"claims: A B" has the attributes that a case must prove, "told: A B" those that change but that
+no case can prove here, each with the reason in the text behind it, and "after: X" names changes
+that are applied first. No case of the levels border, verbs, api and model may fail, and none may
+wait for something that the profile excludes.
 
 Usage: test_claims.py --certify PROGRAM --cc COMPILER [--level L]... [--case GLOB]... [--part-run] [--slow SECONDS]
        [--keep FOLDER] [--part N/OF] [NAME...]
@@ -39,7 +42,8 @@ class Change:
         self.claims, self.told, self.after = (' '.join(re.findall(rf'^{word}: ([\w ]+)', head, re.M)).split() for word in ('claims', 'told', 'after'))
 
     def hunks(self):
-        """File, lines before, lines after of each part; an empty line stands for an empty line of both."""
+        """For each part of the change: the file, the lines before and the lines after. An empty
+        line belongs to both."""
         path, before, after = None, None, None
         for line in self.lines:
             if line.startswith('--- ') or line.startswith('@@'):
@@ -56,7 +60,8 @@ class Change:
         yield path, before, after
 
     def apply(self, folder):
-        """Changes the files of a folder. A part must fit at one place behind the part before."""
+        """Applies the change to the files of a folder. Each part must match at exactly one place
+        after the previous part."""
         behind = {}
         for path, before, after in self.hunks():
             while before and after and before[-1] == after[-1] == '':
@@ -76,7 +81,8 @@ def names_all():
 
 
 def ordered(name):
-    """A change behind those that it needs, each once."""
+    """The names of a change and of all changes that it needs, in the order in which they are
+    applied."""
     found = []
     for need in Change(name).after:
         found += [one for one in ordered(need) if one not in found]

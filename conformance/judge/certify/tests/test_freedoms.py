@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""One truth of what is legal: the table of freedoms, the rules that allow them, and judges on adapters that take them (TAP).
+"""Freedoms are behaviour that the specification leaves to an adapter. This tests the table of
+freedoms, the rules that allow them, and the judges on adapters that use them (TAP).
 
 Usage: test_freedoms.py SOURCE IT_CERTIFY PROGRAMS DIFFERENTIAL [long]
 """
@@ -48,7 +49,7 @@ class Freedoms(unittest.TestCase):
         self.assertEqual({name: row['clause'] for name, row in self.table.items()}, self.rows)
 
     def test_rules(self):
-        """Each row is cited by the rules that the table names, and by no other."""
+        """Each row of the table is cited by exactly the sources that the row names."""
         found = {}
         for path in glob.glob('conformance/judge/**/*.[ch]', root_dir=SOURCE, recursive=True):
             for names in MARK.findall(read(path)):
@@ -67,7 +68,8 @@ class Freedoms(unittest.TestCase):
                 self.judge(DIFFERENTIAL, *kind, '--adapter', adapter, '--count', '2000' if LONG else '20')
 
     def test_certify(self):
-        """But for `unready`: emul says of itself that it repeats a message without a receive, and cases take it at its word."""
+        """No case fails on an adapter that uses all freedoms, except `unready`: emul claims that it
+        repeats a message without a receive, and cases rely on that."""
         words = ', '.join(sorted(self.rows.keys() - {'unready'}))
         cases = [word for pattern in GLOBS for word in ('--case', pattern)]
         for adapter in ADAPTERS:

@@ -73,8 +73,8 @@ test_linked_twice(void)
 }
 
 /*
- * A link that is flushed changes the handle and not the memory, and the key of the link before may stay in effect: the model
- * does not say what a Read by that key does.
+ * A link that is flushed changes the handle and not the memory, and the key of the previous link
+ * may stay valid. So the model does not predict the result of a Read by that key.
  */
 static void
 test_former_key(void)

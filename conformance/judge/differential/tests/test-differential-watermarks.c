@@ -191,8 +191,8 @@ test_errors(void)
 }
 
 /*
- * A message that is one too many for the hard watermark ends the connection. A message to its sender that is on its way then
- * need not arrive, so it is waited for before.
+ * A message that exceeds the hard watermark ends the connection. A message in the other direction
+ * that is still in transit need not arrive then, so the test waits for it first.
  */
 static void
 test_both_ways(void)

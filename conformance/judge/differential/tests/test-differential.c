@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Can the differential tester fail? Records of real runs are falsified, one item at a time, and the comparison must
- * object to each; a planted error must shrink to the least program that shows it.
+ * Tests that the differential tester can fail. Records of real runs are falsified, one item at a
+ * time, and the comparison must object to each; a planted error must shrink to the smallest program
+ * that shows it.
  */
 #include <string.h>
 

@@ -284,7 +284,7 @@ path_find(const char *host, it_path_t *path, GError **error)
 	if (inet_pton(AF_INET, host, &address.addr.ipv4) != 1) {
 		address.addr_type = IT_IPV6;
 		if (inet_pton(AF_INET6, host, &address.addr.ipv6) != 1)
-			return peer_fail(error, "%s is no address", host);
+			return peer_fail(error, "%s is not an address", host);
 	}
 	for (size_t i = 0; i < stack.info->num_spigots; i++) {
 		size_t count = 1;

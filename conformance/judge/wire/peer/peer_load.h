@@ -4,8 +4,8 @@
 #define PEER_LOAD_H
 
 /**
- * @file peer_load.h
- * @brief What the helper's process uses: `load`. A stack in the kernel uses more, which is not seen here.
+ * @file peer_load.h @brief The resources of the helper's process, for the question `load`. Those of
+ * a stack in the kernel do not appear here.
  */
 
 #include <glib.h>

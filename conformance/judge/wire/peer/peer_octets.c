@@ -12,8 +12,9 @@ peer_pattern(guint64 seed, gsize i)
 }
 
 /*
- * The octets of a message. An earlier message of the same memory may not be completed yet: the judge has received it, but
- * ThreadSanitizer cannot see what passes through another process, so it is not asked.
+ * Fills the memory of a message. An earlier message from the same memory may not have completed
+ * here, although the judge has received it. ThreadSanitizer cannot see an order that passes through
+ * another process, so it is switched off.
  */
 __attribute__((no_sanitize("thread"), noinline)) void
 peer_octets_fill(guint8 *octets, gsize len, guint64 seed)
@@ -23,8 +24,8 @@ peer_octets_fill(guint8 *octets, gsize len, guint64 seed)
 }
 
 /*
- * An octet and a word of a region, while the stack under test may be writing there: that race is what direct placement
- * is, so ThreadSanitizer is not asked.
+ * Read an octet or a word of a region while the stack under test may be writing there. Direct
+ * placement is such a race by design, so ThreadSanitizer is switched off.
  */
 __attribute__((no_sanitize("thread"), noinline)) guint8
 peer_octet_get(const guint8 *at)

@@ -4,10 +4,10 @@
 #define PEER_STACK_H
 
 /**
- * @file peer_stack.h
- * @brief What the helper wants of the stack under test. peer_itapi.c and peer_verbs.c have it, one for each program.
+ * @file peer_stack.h @brief The helper's interface to the stack under test. peer_itapi.c and
+ * peer_verbs.c implement it, one for each program.
  *
- * One thread calls. A function that gives FALSE has set its GError.
+ * Only one thread calls these functions. A function that returns FALSE has set its GError.
  */
 
 #include <glib.h>

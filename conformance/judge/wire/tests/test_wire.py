@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""it-wire can fail: wrong expectations, wrong scripts, deviations, reports and captures (TAP).
+"""Tests that it-wire can fail: wrong expectations, invalid scripts, deviations, reports and
+captures (TAP).
 
 Usage: test_wire.py IT_WIRE IT_WIRE_PEER SOURCE
 """
@@ -80,14 +81,14 @@ def blocks(path):
 
 
 def dissected(path):
-    """What tshark makes of a capture."""
+    """Decodes a capture with tshark."""
     run = subprocess.run(['tshark', '-r', path, '-o', 'tcp.check_checksum:TRUE', '-o', 'ip.check_checksum:TRUE', '-V'],
                          capture_output=True, text=True, timeout=120, check=False)
     return run.stdout if run.returncode == 0 else ''
 
 
 def test_failures(folder):
-    """Every case of wrong.wire fails with its words, and leaves a capture."""
+    """Every case of wrong.wire fails with the words of its title, and leaves a capture."""
     report = os.path.join(folder, 'report.json')
     page = os.path.join(folder, 'report.html')
     run = judge('--cases', WRONG, '--case', 'wrong-*', '--json', report, '--html', page,
@@ -119,7 +120,7 @@ def test_failures(folder):
 
 
 def test_deviations(folder):
-    """A known deviation does not fail the run; one that passes is told."""
+    """A known deviation does not fail the run; one that passes is reported."""
     path = os.path.join(folder, 'deviations')
     with open(path, 'w', encoding='utf-8') as file:
         file.write('# known\nwrong-code/*  the reason why\nright/client told\n')
@@ -134,12 +135,12 @@ def test_deviations(folder):
 
 
 def test_scripts(folder):
-    """A script that is wrong is refused, with file and line."""
+    """An invalid script is refused, with file and line."""
     head = 'case one\ntitle t\nclause c\n'
     path = os.path.join(folder, 'bad.wire')
-    for name, text, words in (('begin', 'alive\n', 'no case'), ('title', 'case one\nalive\n', 'wants a title'),
+    for name, text, words in (('begin', 'alive\n', 'not a case'), ('title', 'case one\nalive\n', 'wants a title'),
                               ('twice', head + 'alive\n' + head + 'alive\n', 'two cases'),
-                              ('range', head + 'each n 5..4\nalive\n', 'no range')):
+                              ('range', head + 'each n 5..4\nalive\n', 'not a range')):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
         run = subprocess.run([IT_WIRE, '--list', '--cases', path], capture_output=True, text=True, timeout=120,
@@ -163,7 +164,8 @@ def listed(*words):
 
 
 def test_after():
-    """--after leaves the cases behind one, of those that --case wants."""
+    """--after ID runs only those cases, of the ones that --case selects, that come after the case
+    ID."""
     ids = listed()
     check('after/all', len(ids) > 20 and listed('--after', ids[4]) == ids[5:], str(ids))
     check('after/last', not listed('--after', ids[-1]))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""The lab itself: siw with siw, and a second opinion on the wire, without anything of ours."""
+"""Tests of the lab itself: siw with siw, and siw with an independent implementation, without any
+code of vp/iwarp."""
 
 import os
 

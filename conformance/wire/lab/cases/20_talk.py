@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Sends, Writes and Reads of many sizes with verbs over siw, in each setting of the link and of MPA.
 
-The usual run has all settings of the link without CRC and peer-to-peer mode and with both, and some where only one
-is on.
+The usual run has all settings of the link with CRC and peer-to-peer mode both off and both on,
+and some settings with only one of them on.
 """
 
 import functools

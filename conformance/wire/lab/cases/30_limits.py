@@ -20,7 +20,7 @@ def private_data(bench, role):
 
 
 def rejected(bench, role):
-    """A refusal brings its private data; `role` is ours."""
+    """A refusal delivers its private data; `role` is the role of our side."""
     server = role == 'responder'
     for number in PRIVATE:
         data, wait = ['--private', str(number)], ['--expect-private', str(number)]
@@ -29,7 +29,8 @@ def rejected(bench, role):
 
 
 def reads(bench, role):
-    """Twenty Reads at once, whatever the limits; the side that may have none is the one that follows."""
+    """Twenty Reads are posted at once, whatever the limits. The side whose limit is zero posts
+    none: it follows."""
     for ird, ord_ in READS:
         limits = ['--ird', str(ird), '--ord', str(ord_)]
         ours, theirs = leader(ird == 0, f'{BRIEF},read:5000:20')
@@ -38,9 +39,10 @@ def reads(bench, role):
 
 
 def suppressed(bench, role):
-    """Our side does not exchange IRD and ORD: siw connects all the same.
+    """Our side does not exchange IRD and ORD: siw connects nevertheless.
 
-    Reads work both ways, but for those of a siw that was asked: it takes what is not said for zero.
+    Reads work in both directions, except Reads of a siw that is the responder: it takes missing
+    values for zero.
     """
     for ours in (True, False):
         our_lead, their_lead = leader(ours, f'{BRIEF},read:5000:8' if ours or role == 'responder' else 'send:100,write:100')
@@ -49,7 +51,8 @@ def suppressed(bench, role):
 
 
 def markers(bench, role):
-    """siw has no markers: a side that wants them gets no connection and says so; without them there is one."""
+    """siw supports no markers: if our side demands them, the connection is refused with that
+    reason; otherwise it is established."""
     lead = leader(True, BRIEF)[0]
     port = ['-p', str(bench.port)]
     with configured('[mpa]\nmarkers = ask\n') as wanted:
@@ -70,7 +73,7 @@ def markers(bench, role):
 
 
 def server_first(bench, role):
-    """The server's letter is the first FPDU of the application."""
+    """The first FPDU of the applications is a message of the server."""
     for ours in (True, False):
         talk(bench, role, 4, *leader(ours, BRIEF), ['--first', '--count', '3'])
         bench.port += 1

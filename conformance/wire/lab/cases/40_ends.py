@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""How connections end: in order, by a fault of either side, by the death of either process."""
+"""Tests of the ends of connections: an orderly end, a fault of either side, the death of either process."""
 
 import functools
 import random
@@ -19,7 +19,7 @@ DEATHS_IN_A_ROW = 10
 
 
 def orderly(bench, role):
-    """Each side ends the connection, leading and following."""
+    """Each side in turn disconnects, as leader and as follower."""
     for ours in (True, False):
         for stop in ([], ['--stop']):
             talk(bench, role, 4, *leader(ours, 'send:10,read:5000'), stop)
@@ -27,7 +27,8 @@ def orderly(bench, role):
 
 
 def wrong(bench, role, fault, ours):
-    """One side does a wrong thing: both see the end, and a connection after it is well."""
+    """One side makes an invalid access: both sides see the connection end, and a later connection
+    works."""
     operations = f'send:10,{fault}:64'
     said = talk(bench, role, 4, *leader(ours, operations))
     if not any('ended' in text for text in said):
@@ -38,14 +39,15 @@ def wrong(bench, role, fault, ours):
 
 
 def refused_read(bench, role):
-    """Our Read of a wrong STag completes as a remote access error."""
+    """Our Read with an invalid STag completes with a remote access error."""
     said = wrong(bench, role, 'wrong-read', True)
     if 'REMOTE_ACCESS' not in said[0]:
         raise Failed(f'no remote access error: {said[0]}')
 
 
 def immediate(bench):
-    """siw does not know RFC 7306: our request is done, the connection ends by siw's Terminate, and our log says why."""
+    """siw does not support RFC 7306: our request with immediate data completes, siw ends the
+    connection by a Terminate, and our log says why."""
     server = bench.server(bench.theirs, [bench.tool('lab-verbs'), '-p', str(bench.port), '--count', '2', '--survive'], bench.port)
     said = bench.run(bench.ours, [bench.tool('iwarp-immediate'), bench.address(bench.theirs), str(bench.port)])
     if 'has refused immediate data' not in said:
@@ -56,7 +58,8 @@ def immediate(bench):
 
 
 def death(bench, role, ours):
-    """A process dies at random moments; the other one sees it, and its next connection is well."""
+    """One process is killed at random moments; the other sees the connection end, and its next
+    connection works."""
     moments = random.Random(SEED)
     dead, living = (bench.ours, bench.theirs) if ours else (bench.theirs, bench.ours)
     dead_name, living_name = ('lab-itapi', 'lab-verbs') if ours else ('lab-verbs', 'lab-itapi')
@@ -86,7 +89,7 @@ def death(bench, role, ours):
 
 
 def survivor_dies_with(bench, server, client, port, lead, moments):
-    """The server dies; the client must end, with an error and not by a signal."""
+    """The server is killed; the client must end by itself, with an error and not by a signal."""
     dead = bench.server(server[0], [bench.tool(server[1]), *port, '--count', '1'], bench.port)
     job = bench.start(client[0], [bench.tool(client[1]), *port, *lead, bench.address(server[0])])
     bench.says(client[0], job, 'connected')
@@ -99,11 +102,13 @@ def survivor_dies_with(bench, server, client, port, lead, moments):
 
 
 def killed_early(bench, deaths):
-    """Clients are killed in their first 30 ms; after each ten of them the kernel of the peer still connects another one.
+    """Clients are killed in their first 30 ms; after every ten of them the peer's kernel must still
+    accept another client.
 
-    siw may lose a listening socket by such a client, and find its lists corrupted when the process ends that had it [WIRE 15.1].
-    Then another server listens at another port, and the old one stays until the case is over. It is the connection
-    manager that must go on.
+    Such a client can make siw lose a listening socket, and siw's lists are then corrupted when
+    the process that owns the socket ends [WIRE 15.1]. In that case another server is started at
+    another port, and the old one stays until the case is over. Only the connection manager must
+    keep working.
     """
     moments = random.Random(SEED)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Programs that nobody here wrote: those of rdma-core and perftest, and qperf, as client and as server.
+"""Third-party programs, as client and as server: those of rdma-core and perftest, and qperf.
 
-Our side is it-ping --rping, or peer (conformance/wire/peers). The usual run has them without CRC and peer-to-peer
-mode and with both, and rping, the most common, in all settings.
+Our side is it-ping --rping, or peer (conformance/wire/peers). The usual run has them with CRC
+and peer-to-peer mode both off and both on; rping, the most common one, runs in all settings.
 """
 
 import functools
@@ -41,8 +41,8 @@ def rping(bench, role, family, mtu, size):
 def program(bench, protocol, role, server, client, options=()):
     """One run of a program as server (we are the initiator) or as client, with `peer` on our side.
 
-    The server of cmtime does not end by itself. Programs of perftest tell each other the MTU of InfiniBand that
-    is below that of the link, and peer says what belongs to 1500.
+    The server of cmtime does not end by itself. Programs of perftest exchange the largest
+    InfiniBand MTU that fits the link; peer sends the one for an MTU of 1500.
     """
     bench.set_mtu(1500)
     ours = [bench.tool('peer'), '-p', str(bench.port), *options, protocol]
@@ -60,7 +60,8 @@ def program(bench, protocol, role, server, client, options=()):
 
 
 def qperf(bench, role):
-    """With -cm1 the tests of qperf run over the connection manager; before, its sides agree on them over TCP of their own."""
+    """The tests of qperf with -cm1, which uses the connection manager; before each test its sides
+    agree on it over a TCP connection."""
     bench.set_mtu(1500)
     ours = [bench.tool('peer'), '-p', str(bench.port), 'qperf']
     theirs = ['env', 'LD_PRELOAD=' + bench.tool('lab-queues.so'), 'qperf', '-lp', str(bench.port)]

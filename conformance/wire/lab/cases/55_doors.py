@@ -37,7 +37,8 @@ def against_siw(bench, row, role):
 
 @dataclasses.dataclass
 class Timed:
-    """A program that says how fast it was: the expression that finds the figure, its unit, and whether less of it is better."""
+    """A program that prints how fast it was: the regular expression that finds the figure, its
+    unit, and whether a smaller value is better."""
     title: str
     options: str
     figure: str
@@ -65,7 +66,8 @@ TIMED = [
 
 
 def in_turn(bench, timed):
-    """The same binary over siw and behind the door, one after the other and so often; the medians, and how far the door is ahead."""
+    """Runs the same binary over siw and behind the door in turn, ROUNDS times; returns the medians,
+    and the ratio by which the door is faster."""
     row, figures = timed.with_options(), {'siw': [], 'door': []}
     for _ in range(ROUNDS):
         for over, wrap in (('siw', lambda _, words: words), ('door', lambda _, words: behind_door(bench, words, ADAPTER))):

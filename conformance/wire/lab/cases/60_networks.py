@@ -21,7 +21,8 @@ SETTINGS = '[tcp]\nkeep-alive-idle = 2\nkeep-alive-interval = 1\nkeep-alive-coun
 
 
 def data(bench, peer, role, netem=None):
-    """Every octet arrives, and a connection of the same processes after the bad network is good too."""
+    """Every octet arrives over the bad network, and a later connection of the same processes works,
+    too."""
     for ours in (True, False):
         with network(bench, netem) if netem else contextlib.nullcontext():
             talk(bench, role, 4, *leader(ours, DATA), ['--count', '2'], peer=peer)
@@ -48,7 +49,7 @@ def tools(bench, netem):
 
 
 def during(bench, peer, role, change):
-    """A talk goes on while the network changes; afterwards it ends well."""
+    """A transfer is running while the network changes; it must end successfully."""
     ours, theirs = leader(role == 'initiator', ','.join([DATA] * 20))
     programs = [[bench.tool('lab-itapi'), '-p', str(bench.port), *ours],
                 [bench.tool(peer), '-p', str(bench.port), *theirs]]
@@ -80,7 +81,7 @@ def mtu_changes(bench):
 
 
 def firewall(bench):
-    """Nothing passes for three seconds, and nobody says so."""
+    """For three seconds all packets are dropped without notice."""
     with network(bench, SILENCE):
         time.sleep(3)
 
@@ -103,7 +104,8 @@ def markers(bench):
 
 
 def vanished(bench, idle):
-    """A peer that has vanished is noticed, whether something is outstanding or not; then others are served."""
+    """A peer that has vanished is detected, whether requests are outstanding or not; then other
+    clients are served."""
     if 'user-timeout' not in bench.run(bench.ours, [bench.tool('it-info'), '--env']):
         raise Skipped('this kAL has no settings of TCP')
     with configured(SETTINGS) as environment:
@@ -131,7 +133,8 @@ def vanished(bench, idle):
 
 
 def ours_over(bench, octets, align):
-    """it-test between the ends: microseconds of half a round trip of 64 octets, or of one of many Writes of more."""
+    """Runs it-test between the two ends. Returns microseconds: half a round trip for 64 octets,
+    else the time of one of many larger Writes."""
     bench.port += 1
     port = ['-p', str(bench.port)]
     few = '300' if octets < 1 << 20 else '60'
@@ -145,7 +148,8 @@ def ours_over(bench, octets, align):
 
 
 def plain_tcp(bench, octets):
-    """The same by rstream over ordinary sockets: one after the other, or in a row."""
+    """The same measurement by rstream over ordinary sockets: round trips for 64 octets, else a
+    stream."""
     bench.port += 1
     size = ['-p', str(bench.port), '-T', 's', '-S', str(octets),
             *(['-I', '300', '-C', '1'] if octets == 64 else ['-I', '1', '-C', '300' if octets < 1 << 20 else '60'])]
@@ -155,9 +159,11 @@ def plain_tcp(bench, octets):
 
 
 def alignment(bench):
-    """Over 1 ms of delay, aligned FPDUs are about as fast as others, and as plain TCP; the figures are in the result.
+    """With 1 ms of delay, aligned FPDUs are about as fast as unaligned ones and as plain TCP; the
+    figures are in the result.
 
-    The aims are 0.85 and 0.75. The case fails far below that only, since the machine is an emulated one.
+    The aims are ratios of 0.85 and 0.75. The case fails only far below them, since the machine
+    is emulated.
     """
     ways = {'auto': functools.partial(ours_over, align='auto'), 'off': functools.partial(ours_over, align='off'), 'TCP': plain_tcp}
     ratios = {}

@@ -16,11 +16,12 @@ TOPICS = (
     'descriptors', 'dmabuf', 'dto', 'evd', 'fork', 'freeing', 'handoff', 'handshake', 'ia', 'itx', 'link', 'listen', 'lmr',
     'notify', 'objects', 'paths', 'pdata', 'privileged', 'resize', 'rmr', 'rmr-checks', 'rulings', 'srq', 'srq-limits', 'states', 'statuses',
     'ud', 'ud-checks', 'ud-service')
-# What the random programs are told of a device. Where a request fails, siw tells no Terminate [RI 12.3.11], and rxe tells another
-# status or breaks without an event [RI 12.2.5], [RI 12.2.6]; its kernel stops if a peer invalidates a window that is not bound
-# [RI 12.2.11]. rxe invalidates no region for a peer. siw raises its IRD [RI 12.3.14]. Each receive
-# counts as solicited [RI 12.1.6], and an SRQ of rxe is for one zone [RI 12.2.7]. How a
-# request without a completion has ended is not known before a later one is completed [RI 12.2.17].
+# Known deviations of a device, for the random programs. If a request fails, siw does not report the
+# Terminate [RI 12.3.11], and rxe reports another status or breaks without an event [RI 12.2.5], [RI
+# 12.2.6]; its kernel crashes if a peer invalidates a window that is not bound [RI 12.2.11]. rxe
+# lets no peer invalidate a region. siw raises its IRD [RI 12.3.14]. Each receive counts as
+# solicited [RI 12.1.6], and an SRQ of rxe is for one zone [RI 12.2.7]. How a request without a
+# completion has ended is not known before a later one is completed [RI 12.2.17].
 QUIRKS = {'rxe0': 'no-errors,no-region-unlink,all-solicited,srq-of-zone,late-flush', 'siw0': 'no-errors,raises-ird,all-solicited,no-empty-read,early-slots'}
 # Each takes more than 10 seconds: on rxe0 each connection takes its time, and siw holds one that is given up until it ends.
 LONG = {(what, 'rxe0') for what in ('dto', 'evd', 'freeing', 'handshake', 'paths', 'pdata', 'rmr', 'rulings', 'srq-limits', 'states',
@@ -40,14 +41,15 @@ NO_SERVER_YET = 10              # trials of a client
 
 
 def topic(bench, name, device, env=None):
-    """The tests of IT-API of one topic; returns what became of them."""
+    """Runs the tests of IT-API of one topic; returns their results."""
     tests = lab_device.run_topic(bench, name, device, env)
     return {'device': device, 'topic': name, 'passed': sum(reason == '' for reason in tests.values()),
             'skipped': sorted({reason for reason in tests.values() if reason})}
 
 
 def pages(bench, device):
-    """The tests of kinds of memory, with huge pages and with files on tmpfs: the guest has no file system of a disk."""
+    """The tests with special kinds of memory: huge pages, and files on tmpfs, since the guest has
+    no file system on a disk."""
     bench.run(bench.theirs, ['sh', '-c', f'echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages'])
     told = topic(bench, 'pages', device, {'ITAPI_TEST_FOLDER': '/dev/shm'})
     bench.run(bench.theirs, ['sh', '-c', 'echo 0 >/proc/sys/vm/nr_hugepages'])
@@ -57,7 +59,7 @@ def pages(bench, device):
 
 
 def deviations(bench, device):
-    """No test passes that is known to differ."""
+    """Each test that is listed as a known deviation still fails."""
     lab_device.load_provider(bench)
     stale = [entry['test'] for entry in lab_device.deviations(device)
              if not entry.get('crashes') and not entry.get('unsteady') and lab_device.passes(bench, device, entry)]
@@ -66,7 +68,7 @@ def deviations(bench, device):
 
 
 def info(bench, device):
-    """What it-info tells of the device."""
+    """Returns the description of the device by it-info --json."""
     lab_device.load_provider(bench)
     said = bench.run(bench.theirs, [bench.tool('it-info'), '--json', '--adapter', f'ib:{device}'],
                      env={**lab_device.ENVIRONMENT, 'ITAPI_LOG': 'none'})
@@ -88,7 +90,8 @@ def same_command(bench):
 
 
 def peer(bench, what):
-    """What RNIC-PI has and IT-API has not, between two processes in the guest that open the adapter themselves."""
+    """The parts of RNIC-PI that IT-API does not offer, tested by two processes in the guest that
+    open the adapter themselves."""
     lab_device.load_provider(bench)
     said = bench.run(bench.theirs, [f'{bench.build}/conformance/wire/lab/lab-peer', f'{lab_device.PROVIDERS}/ib.so', 'ib:rxe0', what],
                      env={'ITAPI_LOG': 'info'})
@@ -104,7 +107,8 @@ def differential(bench, device, kind):
 
 
 def iwarp_with_siw(bench, role):
-    """vp/iwarp on the host and vp/ib over siw: each side leads Sends, Writes and Reads, and an orderly end."""
+    """vp/iwarp on the host and vp/ib over siw: each side in turn leads with Sends, Writes and
+    Reads, and disconnects."""
     lab_device.load_provider(bench)
     bench.set_mtu(1500)
     for ours in (True, False):
@@ -114,7 +118,7 @@ def iwarp_with_siw(bench, role):
 
 
 def our_server(bench, server, client):
-    """A program of ours serves one over plain verbs; both are in the guest."""
+    """A server over vp/ib and a client over plain verbs, both in the guest."""
     lab_device.load_provider(bench)
     job = bench.start(bench.theirs, server, lab_device.ENVIRONMENT)
     bench.says(bench.theirs, job, 'listening on')
@@ -124,7 +128,8 @@ def our_server(bench, server, client):
 
 
 def our_client(bench, server, client):
-    """A program over plain verbs serves ours; no socket shows when it listens."""
+    """A server over plain verbs and a client over vp/ib. No socket shows when the server is ready,
+    so the client tries again."""
     lab_device.load_provider(bench)
     job = bench.start(bench.theirs, server)
     for _ in range(NO_SERVER_YET):
@@ -145,7 +150,8 @@ def rping(bench, role):
 
 
 def perftest(bench, program, role):
-    """Programs of perftest tell each other an MTU, and peer says what belongs to 1500; theirs is of the first device, siw0."""
+    """Programs of perftest exchange an MTU; peer sends the one for 1500. The other program takes it
+    from the first device, siw0."""
     bench.set_mtu(1500)
     port = ['-p', str(bench.port)]
     ours = [bench.tool('peer'), '--adapter', 'ib:rxe0', *port, '-C', '50', program]

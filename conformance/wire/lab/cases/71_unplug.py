@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Devices that go while they are used, and interfaces that go down: on a device of the case's own, over a dummy interface."""
+"""RDMA devices that are deleted while they are used, and interfaces that go down. Each case makes a
+device of its own over a dummy interface."""
 
 import functools
 import os
@@ -22,7 +23,7 @@ END = 20                # seconds in which a program must have ended, and the de
 
 
 def make(bench, kind):
-    """The device; what an earlier case may have left of it goes first."""
+    """Makes the device; one that an earlier case may have left is removed first."""
     lab_device.load_provider(bench)
     remove(bench)
     for line in (f'ip link add {INTERFACE} type dummy', f'ip link set {INTERFACE} up',
@@ -31,12 +32,12 @@ def make(bench, kind):
 
 
 def remove(bench):
-    """The device goes with its interface, unless both have gone already."""
+    """Removes the interface, and the device with it; either may already be gone."""
     bench.wait(bench.theirs, bench.start(bench.theirs, ['ip', 'link', 'del', INTERFACE]))
 
 
 def unplug(bench, kind, test):
-    """A test of a program that deletes the device which it uses, or changes the interface below."""
+    """A test whose program deletes the device that it uses, or changes the interface below it."""
     make(bench, kind)
     path = f'/itapi/ib:{DEVICE}/unplug/{test}'
     program = lab_device.TOPIC + ('interface' if test in OF_INTERFACE else 'unplug')
@@ -48,7 +49,8 @@ def unplug(bench, kind, test):
 
 
 def ping(bench, kind):
-    """A tool over a device that is deleted says so and ends; the device can be made again, and the tool runs over it."""
+    """A tool whose device is deleted reports that and ends; the device can then be made again, and
+    the tool runs over it."""
     make(bench, kind)
     command = [bench.tool('it-ping'), '--self', '--adapter', f'ib:{DEVICE}']
     job = bench.start(bench.theirs, command + FOR_EVER, {**lab_device.ENVIRONMENT, 'ITAPI_LOG': 'info'})
@@ -67,7 +69,8 @@ def ping(bench, kind):
 
 
 def killed(bench, kind):
-    """A program that does not run is waited for, however long, and its end is enough."""
+    """The deletion of the device waits for a stopped program, however long, and finishes when the
+    program is killed."""
     make(bench, kind)
     job = bench.start(bench.theirs, [bench.tool('it-ping'), '--self', '--adapter', f'ib:{DEVICE}', *FOR_EVER],
                       {**lab_device.ENVIRONMENT, 'ITAPI_LOG': 'info'})

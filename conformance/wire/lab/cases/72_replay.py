@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A recording of two processes on iwarp, replayed on a device of the guest, differs in nothing."""
+"""A recording of two processes on iwarp is replayed on a device of the guest without a difference."""
 
 import os
 import re
@@ -23,7 +23,8 @@ wait $server
 
 
 def replay(bench, device):
-    """Recorded in the guest, over its loopback, without windows, since siw has none; the peer of siw is siw."""
+    """Records in the guest, over its loopback interface and without windows, which siw does not
+    support; then replays on the device, with both ends on it."""
     lab_device.load_provider(bench)
     folder = f'/tmp/lab-replay-{device}'
     env = {'ITAPI_WRAPPED': f'{lab_device.PROVIDERS}/ib.so', 'ITAPI_PROVIDER_PATH': os.path.join(bench.build, DEFECTS), 'ITAPI_LOG': 'none'}

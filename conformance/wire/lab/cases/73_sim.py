@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A seed of it-sim is the same run in the guest, whose kernel, processors and C library are others', as on the host."""
+"""A seed of it-sim gives the same run in the guest, with another kernel, processor and C library,
+as on the host."""
 
 import json
 import os
@@ -23,7 +24,7 @@ expect exit reader any
 
 
 def swept(text):
-    """What is compared: (the hash of all seeds, how many of them were good)."""
+    """The result to be compared: (the hash of all seeds, the number of good ones)."""
     result = json.loads(text)
     return result['hash'], result['good']
 

@@ -29,7 +29,8 @@ FIGURES = r'\n \d+ +\d+ +[\d.]+ +[\d.]+'
 
 @contextlib.contextmanager
 def rxe(bench):
-    """The interface of their side has rxe instead of siw. A case that ended badly may have left either."""
+    """Replaces siw by rxe on the interface of their side. A case that ended badly may have left
+    either of them."""
     link = bench.links[1]
     bench.run(bench.theirs, ['sh', '-c', f'for old in {SIW} {DEVICE}; do rdma link delete $old 2>/dev/null; done; '
                              f'rdma link add {DEVICE} type rxe netdev {link}'])
@@ -41,7 +42,8 @@ def rxe(bench):
 
 @contextlib.contextmanager
 def own_port(bench):
-    """The kernel's rxe, which has the UDP port of RoCE in the first namespace while its module is loaded, leaves it to a process."""
+    """Unloads the kernel's rxe, whose module occupies the UDP port of RoCE in the first namespace,
+    so that a process can use the port."""
     bench.run(bench.theirs, ['sh', '-c', f'rdma link delete {DEVICE} 2>/dev/null; modprobe -r rdma_rxe'])
     try:
         yield
@@ -50,7 +52,8 @@ def own_port(bench):
 
 
 def words_of(bench, side, words, theirs='rxe'):
-    """A program line by line, so that one that does not end shows how far it came; ours is behind the door, theirs if it is not over rxe."""
+    """The command of a program whose output is line-buffered, so that a hanging program shows how
+    far it came. Our side runs behind the door; so does theirs unless it is over rxe."""
     words = ['stdbuf', '-oL', *words]
     if side is not bench.ours and theirs == 'rxe':
         return words
@@ -58,7 +61,7 @@ def words_of(bench, side, words, theirs='rxe'):
 
 
 def gid_index(bench, side, family):
-    """The entry of the GID table that is the address of that side."""
+    """The index in the GID table of the address of that side."""
     said = bench.run(side, words_of(bench, side, ['ibv_devinfo', '-v', *(['-d', DEVICE] if side is bench.theirs else [])]))
     wanted = ipaddress.ip_address(bench.address(side, family))
     for index, text in re.findall(r'GID\[ *(\d+)\]:\s+([0-9a-f:.]+)', said):
@@ -69,7 +72,8 @@ def gid_index(bench, side, family):
 
 
 def ends(bench, side, job, name, other):
-    """The exit status of a job; `other`: what to show besides if the job has not ended."""
+    """Waits for a job and returns its exit status; if it does not end, the error contains what
+    other() returns."""
     try:
         return bench.wait(side, job)
     except Failed as error:
@@ -77,7 +81,8 @@ def ends(bench, side, job, name, other):
 
 
 def both(bench, server_side, server, client_side, client, theirs='rxe'):
-    """Both to their end, the client again if its server did not listen yet; what both said."""
+    """Runs a server and a client to their ends; the client is repeated if the server did not listen
+    yet. Returns what both printed."""
     job = bench.start(server_side, words_of(bench, server_side, server, theirs))
     for _ in range(TRIALS):
         server_side.poll(job, 1)
@@ -90,7 +95,8 @@ def both(bench, server_side, server, client_side, client, theirs='rxe'):
 
 
 def program(bench, role, family, mtu, server, client, says, stays=False, device='', netem=None):
-    """One program; `role` is our side's. `device`: it is told the device, or that and the GID. `netem`: the network is that bad."""
+    """Runs one program; `role` is that of our side. `device`: whether the program gets the name of
+    the device, or that and the GID. `netem`: the faults of the network."""
     bench.set_mtu(mtu)
     with rxe(bench), network(bench, netem) if netem else contextlib.nullcontext():
         server_side, client_side = (bench.theirs, bench.ours) if role == 'client' else (bench.ours, bench.theirs)
@@ -115,7 +121,8 @@ def program(bench, role, family, mtu, server, client, says, stays=False, device=
 
 
 def stopped(bench):
-    """The kernel answers for a process that is stopped: it is asked each second whether it lives, and the connection goes on."""
+    """If a process is stopped, the kernel still answers for it: a keep-alive request each second
+    gets its response, and the connection stays."""
     bench.set_mtu(1500)
     with rxe(bench):
         words = ['-a', bench.address(bench.theirs), '-p', str(bench.port), '-C', '1000']
@@ -134,7 +141,8 @@ def stopped(bench):
 
 
 def in_turn(bench, title, unit, options, figure, less):
-    """The same binary over rxe, both sides in the guest's first namespace, and over vp/roce between two; medians of some rounds each."""
+    """Runs the same binary over rxe, both sides in the guest's first namespace, and over vp/roce
+    between two namespaces; returns the medians of some rounds."""
     tool = title.split()[0]
     words = f'{tool} -F -R {options}'.split()
     figures = {'rxe': [], 'door': []}

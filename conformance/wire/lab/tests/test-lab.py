@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""The runner of the lab without a guest: which guests the cases need, what is counted, how sides end jobs.
+"""Tests the runner of the lab without a guest: which guests the cases need, what is counted, how
+sides end jobs.
 
-With the path of lab-itapi as argument also a talk of that program with itself, over loopback.
+With the path of lab-itapi as argument it also runs that program with itself, over the loopback
+interface.
 """
 
 import argparse
@@ -61,7 +63,8 @@ class TableCase(unittest.TestCase):
         self.assertEqual(fatal, sorted(fatal))
 
     def test_kernels_have_cases(self):
-        """The later kernel has fewer, but for a full run; what may not run there by itself is in a run of the first one."""
+        """The later kernel has fewer cases, except in a full run; each of its cases also runs with
+        the first kernel."""
         names = {(length, suite): [case.name for case in lab_table.cases_of(length, suite)]
                  for length in ('quick', 'usual', 'full') for suite in run_lab.SUITES}
         self.assertEqual(names['full', 'stable'], names['full', 'backports'])
@@ -112,7 +115,8 @@ class CountCase(unittest.TestCase):
         self.assertEqual(run.tally.skipped, [f'c: {run_lab.PEER_BUG}'])
 
     def test_kernel_that_breaks_after_a_case(self):
-        """Where a case says so, and nowhere else."""
+        """A crash of the kernel is expected only after a case that names it, and only at the named
+        place."""
         case = lab_case.Case('c', None, breaks='siw_destroy_listen')
         self.assertTrue(lab_bench.case_breaks(case, 'Call Trace: siw_destroy_listen+0xf9/0x1a0 [siw]'))
         self.assertFalse(lab_bench.case_breaks(case, 'RIP: 0010:cm_work_handler+0xa8f/0xe20 [iw_cm]'))
@@ -121,13 +125,13 @@ class CountCase(unittest.TestCase):
         self.assertFalse(lab_bench.case_breaks(lab_case.Case('c', None), 'Call Trace: siw_destroy_listen+0xf9/0x1a0 [siw]'))
 
     def test_second_kernel(self):
-        """Each result says which kernel it belongs to, and the numbers go on."""
+        """Each result names the kernel it belongs to, and the numbering continues."""
         run, text = self.run_of(('a', 'ok', ''), ('b', 'failed', 'x'), ('c', 'skip', 'y'), prefix='linux 7.1: ')
         self.assertIn('ok 1 - linux 7.1: a\n', text)
         self.assertEqual((run.tally.failed, run.tally.skipped), (['linux 7.1: b'], ['linux 7.1: c: y']))
 
     def begin(self, length, suite, release, complaint=''):
-        """What a run says that begins in a cache in which there is a kernel of that release, or none."""
+        """The output at the beginning of a run, if the cache has a kernel of that release, or none."""
         with tempfile.TemporaryDirectory() as cache, contextlib.redirect_stdout(io.StringIO()) as text, \
                 unittest.mock.patch.dict(os.environ, RDMA_LAB_CACHE=cache), \
                 unittest.mock.patch('run_lab.complaint_of', return_value=complaint):
@@ -158,7 +162,8 @@ class CountCase(unittest.TestCase):
         self.assertIn('not ok 2 - b', text)
 
     def wrong_crcs(self, lines, *second):
-        """A run in which two cases failed because of a CRC, and tshark says these lines; then a second guest."""
+        """A run in which two cases failed because of a CRC, while tshark prints these lines; then a
+        second guest."""
         why = f'x {run_lab.WRONG_CRC}, 2002'
         run, _ = self.run_of(('a', 'failed', why), ('b', 'failed', why), captured=True)
         self.assertEqual(run.tally.summary(), '0 passed, 0 failed, 0 skipped')
@@ -215,7 +220,7 @@ class DoorsCase(unittest.TestCase):
                 lab_doors.judge(row, server, client)
 
     def pair(self, copies):
-        """A program that copies a file, or another one."""
+        """A program that copies a file, or one that copies another file."""
         one = bench()
         one.ours.listens = lambda *_: True
         row = lab_doors.programs_table.Row('a', 'A', 'cp {folder}/source {folder}/%s' % copies, 'sleep 1000', stays=True,
@@ -277,7 +282,8 @@ class DoorsCase(unittest.TestCase):
 
 
 class FpduCase(unittest.TestCase):
-    """Captures of one connection from 10.77.0.1, made here, with an MSS of 1460."""
+    """Alignment of FPDUs in captures that this test makes: one connection from 10.77.0.1, with an
+    MSS of 1460."""
     START = b'MPA ID Req Frame\0\2' + struct.pack('>H', 3) + b'abc'
 
     @staticmethod
@@ -288,7 +294,8 @@ class FpduCase(unittest.TestCase):
         return bytes(12) + b'\x08\0' + ip + b''.join(b'\x0a\x4d\0' + bytes([end]) for end in ends) + tcp
 
     def aligned(self, *parts):
-        """What comes out if the parts are the segments: each is octets, (sequence, octets[, options]), or a window."""
+        """The result for a stream with these segments: each is octets, (sequence, octets[,
+        options]), or a window."""
         frames = [self.frame(99, b'', 2, b'\2\4' + struct.pack('>H', 1460)),
                   self.frame(0, b'', 0x12, b'\1\3\3\2', (2, 1), 100)]
         for part in parts:
@@ -366,11 +373,11 @@ def crc32c(octets):
 
 @unittest.skipUnless(shutil.which('tshark'), 'there is no tshark')
 class CaptureCase(unittest.TestCase):
-    """What tshark says of the frames of 10.77.0.2, which answered the start-up of a connection."""
+    """tshark's complaints about frames of 10.77.0.2, the responder of a connection."""
 
     @staticmethod
     def fpdu(rdmap, payload, damage=0):
-        """An untagged FPDU with that octet of RDMAP, of the first message of queue 0."""
+        """An untagged FPDU with that octet of RDMAP; it belongs to the first message of queue 0."""
         octets = bytes([0x41, rdmap]) + struct.pack('>IIII', 0, 0, 1, 0) + payload
         octets = struct.pack('>H', len(octets)) + octets
         octets += bytes(-len(octets) % 4)
@@ -437,7 +444,8 @@ class SideCase(unittest.TestCase):
         one.ours.end_all()
 
     def talk(self, *options, both=()):
-        """A talk of the program with itself: (server's options, client's options); what the server said."""
+        """Runs the program with itself, with the options of (server, client); returns what the
+        server printed."""
         one = bench()
         server = one.start(one.ours, [PROGRAM, '-p', '0', *both, *options[0]])
         while not (port := re.search(r'^port (\d+)$', one.ours.says(server), re.MULTILINE)):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""The program `peer` against itself: both sides of each protocol in one process.
+"""The program `peer` with itself: both sides of each protocol in one process.
 
 Usage: test_peers.py TOOLS_TESTS PEERS ADAPTER      (TAP)
 """

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""`peer qperf` against a peer that lies, is silent or goes away on the TCP connection on which the sides agree.
+"""`peer qperf` with a peer that sends false values, is silent or disappears on the TCP connection
+on which the sides agree on a test.
 
 Usage: test_qperf.py TOOLS_TESTS PEERS      (TAP)
 
-What needs an RDMA connection before it has its turn is tried with a go-between, which passes all octets between
-`peer` as client and as server, but for those that it changes.
+For values that are sent only after the RDMA connection is established, there is a proxy between
+`peer` as client and as server; it passes all octets on, except those that it changes.
 """
 
 import functools
@@ -101,7 +102,7 @@ def client(folder, port, *options):
 
 
 def read_all(end):
-    """All up to the end of the stream, without urgent data."""
+    """Reads to the end of the stream, without urgent data."""
     octets = b''
     while True:
         more = end.recv(4096)
@@ -126,7 +127,7 @@ def contains(words, text):
 
 
 def bad_request(folder, octets, words):
-    """The server says why it gives up, to the user and to the client."""
+    """The server reports why it gives up, to its user and to the client."""
     with serve(folder) as server, connect(server.port) as end:
         end.sendall(octets)
         contains(words, read_all(end))
@@ -169,7 +170,7 @@ def client_gives_up(folder):
 
 
 def client_request(folder):
-    """The octets of our request, read with the layout of this file."""
+    """The fields of our client's request, read with the layout of this file."""
     with listen() as listener:
         job = client(folder, listener.getsockname()[1], '-S', '1000')
         with accept(listener) as end:
@@ -190,7 +191,8 @@ def silent_server(folder):
 
 
 def server_gives_up(folder):
-    """As qperf says it: what the client was to have is cut off, and the text comes behind the urgent octet."""
+    """The server gives up as qperf does: its answer is cut off, and the reason follows the urgent
+    octet."""
     with listen() as listener:
         job = client(folder, listener.getsockname()[1])
         with accept(listener) as end:
@@ -209,7 +211,7 @@ def no_server(folder):
 
 
 def pass_on(source, sink, at, octets):
-    """Passes a stream on; at its octet `at`, others are passed instead."""
+    """Passes a stream on; from its octet `at`, other octets are passed instead."""
     passed = 0
     try:
         while True:
@@ -243,7 +245,7 @@ def change(folder, speaker, at, octets, judge, words):
 
 
 def unchanged(folder):
-    """Without a change the go-between is in nobody's way."""
+    """If the proxy changes nothing, the test passes."""
     with serve(folder) as server, listen() as listener:
         job = client(folder, listener.getsockname()[1])
         with accept(listener) as near, connect(server.port) as far:

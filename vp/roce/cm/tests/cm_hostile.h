@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two managers, their owners and a hostile network, all led by the octets of an input: any input is valid, and ends the process if
- * something does not hold. For a test with drawn inputs and for a fuzzer.
+ * Two managers, their users and a hostile network, all controlled by the octets of an input. Any
+ * input is valid; the process ends if an invariant does not hold. For a test with random inputs and
+ * for a fuzzer.
  */
 #ifndef CM_HOSTILE_H
 #define CM_HOSTILE_H

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Hostile peers: whole exchanges in which each octet of each datagram is changed, one at a time; and inputs drawn from a seed that
- * lead two managers, their owners and the network (cm_hostile.h).
+ * Hostile peers: whole exchanges in which each octet of each datagram is changed, one at a time;
+ * and random inputs from a seed, which control two managers, their users and the network
+ * (cm_hostile.h).
  */
 #include <string.h>
 
@@ -117,8 +118,9 @@ test_truncated(void)
 }
 
 /*
- * What owners and networks do, as cm_hostile.c reads it; 0x100 is an octet that is drawn, 0x101 and 0x102
- * are drawn queue pairs with a two-way and a three-way set-up.
+ * Sequences of actions of the users and the network, in the form that cm_hostile.c reads. 0x100 is
+ * replaced by a random octet, 0x101 and 0x102 by random queue pairs with a two-way and a three-way
+ * set-up.
  */
 static const guint16 phrases[][6] = {
 	{0x05, 0x101, 0, 0x04, 1}, /* a connects, two-way; time passes */

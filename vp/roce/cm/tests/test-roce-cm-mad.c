@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The datagrams of mads.txt: each is read before a page that cannot be read, every field is compared with what another decoder
- * has found, and it is written again, octet by octet. Then lies: each of the fields that have illegal values, one at a time.
+ * The datagrams of mads.txt: each is read before a page that cannot be read, every field is
+ * compared with what another decoder has found, and it is written again, octet by octet. Then
+ * invalid datagrams: each field that has illegal values gets one, one field at a time.
  */
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Managers with a host: timers and upcalls on its service thread. In virtual time each step is looked at; with a real thread,
- * several threads connect and disconnect at once.
+ * Managers with a host: timers and upcalls on its service thread. In virtual time each step is
+ * checked; with a real service thread, several threads connect and disconnect at once.
  */
 #include <pthread.h>
 #include <string.h>

@@ -17,7 +17,7 @@ def peer(*arguments):
 
 
 def both(what, port):
-    """What the two sides say, and the status of the active one."""
+    """Runs both sides; returns what they print, and the exit status of the active one."""
     listener = peer(THERE, 'listen', PORT)
     active = peer(HERE, what, THERE, port)
     said = active.communicate(timeout=30)[0]
