@@ -127,6 +127,8 @@ DEFECT_TABLE(defects_errata);
 DEFECT_TABLE(defects_errata_queues);
 DEFECT_TABLE(defects_driver);
 DEFECT_TABLE(defects_driver_objects);
+DEFECT_TABLE(defects_device);
+DEFECT_TABLE(defects_device_objects);
 
 /* --- all of them (defect_list.c) ---------------------------------------------------------------- */
 

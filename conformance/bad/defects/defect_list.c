@@ -36,6 +36,8 @@ static const struct table {
 	{defects_errata_queues, &defects_errata_queues_count},
 	{defects_driver, &defects_driver_count},
 	{defects_driver_objects, &defects_driver_objects_count},
+	{defects_device, &defects_device_count},
+	{defects_device_objects, &defects_device_objects_count},
 };
 
 const struct defect *

@@ -37,8 +37,9 @@ cert_tcp_pair(struct cert *cert, int fds[2])
 	close(listener);
 }
 
+/* ORD is at most what the other side serves, as if the two had been agreed on. */
 static void
-stream_attach(struct cert_end *end, int fd, bool initiator)
+stream_attach(struct cert_end *end, const struct cert_end *peer, int fd, bool initiator)
 {
 	struct ri_stream stream = {
 		.fd = fd,
@@ -46,7 +47,7 @@ stream_attach(struct cert_end *end, int fd, bool initiator)
 		.crc = true,
 		.peer_local = true,
 		.ird = end->init.ird,
-		.ord = end->init.ord,
+		.ord = MIN(end->init.ord, peer->init.ird),
 	};
 
 	CERT_VERB(end->node->cert, RI_SUCCESS, end->node->p->llp->attach_stream(end->qp, &stream));
@@ -61,8 +62,8 @@ stream_connect(struct cert_end *a, struct cert_end *b)
 	cert_tcp_pair(cert, fds);
 	CERT_VERB(cert, RI_SUCCESS, b->node->p->llp->reserve(b->qp));
 	CERT_VERB(cert, RI_SUCCESS, a->node->p->llp->reserve(a->qp));
-	stream_attach(b, fds[1], false);
-	stream_attach(a, fds[0], true);
+	stream_attach(b, a, fds[1], false);
+	stream_attach(a, b, fds[0], true);
 	cert_async(a->node, RI_EVENT_QP_STREAM_UP, a->ctx);
 	cert_async(b->node, RI_EVENT_QP_STREAM_UP, b->ctx);
 }
@@ -128,6 +129,7 @@ address_connect(struct cert_end *a, struct cert_end *b)
 	CERT_VERB(cert, RI_SUCCESS, cm->connect(a->qp, &params));
 	request = cert_cm(b->node, RI_CM_REQUEST, ctx);
 	params = cert_params(b, a->node, &service);
+	params.ord = MIN(params.ord, a->init.ird);
 	CERT_VERB(cert, RI_SUCCESS, cm->accept(request.request, b->qp, &params));
 	cert_cm(a->node, RI_CM_ESTABLISHED, a->ctx);
 	cert_cm(b->node, RI_CM_ESTABLISHED, b->ctx);

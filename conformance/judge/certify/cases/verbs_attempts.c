@@ -130,6 +130,89 @@ private_data(struct cert *cert)
 	CERT_VERB_VOID(cert, attempts.cm->listen_destroy(attempts.listen));
 }
 
+/* --- depths ------------------------------------------------------------------------------------------ */
+
+#define DEPTHS 24u /* attempts */
+#define READS  6u
+
+/* More Reads than ORD wait for each other and succeed. */
+static void
+reads(struct cert_end *end, const struct cert_region *from, const struct cert_region *into)
+{
+	struct ri_sge near = cert_sge(from, 0, 16), far = cert_sge(into, 0, 16);
+
+	for (unsigned i = 0; i < READS; i++)
+		cert_post_rdma(end, RI_OP_RDMA_READ, i, &near, &far);
+	for (unsigned i = 0; i < READS; i++)
+		cert_wc_is(end, false, i, RI_WC_SUCCESS);
+}
+
+static void
+depths_are(struct cert_end *end, uint32_t ird, uint32_t ord)
+{
+	struct ri_qp_attr attr = cert_end_attr(end);
+
+	CERT_UINT(end->node->cert, attr.ird, ==, ird);
+	CERT_UINT(end->node->cert, attr.ord, ==, ord);
+}
+
+/* What the sides tell, or else what they had; the side that connects asks for no more than its peer serves. */
+static void
+depths_once(struct attempts *attempts, const struct cert_region *from,
+	    const struct cert_region *into)
+{
+	const struct ri_rnic_attr *attr = cert_attr(attempts->cert);
+	struct ri_qp_attr a = cert_end_attr(attempts->a), b = cert_end_attr(attempts->b);
+	bool told = !attr->ird_ord_suppressible || cert_random_below(attempts->cert, 4) > 0;
+	struct ri_cm_params params = params_with(attempts, false, NULL, 0);
+	struct ri_cm_event event;
+
+	params.ird_ord = told;
+	if (told) {
+		a.ird = params.ird = cert_random_below(attempts->cert, MIN(attr->max_ird, 9) + 1);
+		a.ord = params.ord = cert_random_below(attempts->cert, MIN(attr->max_ord, 9) + 1);
+	}
+	CERT_VERB(attempts->cert, RI_SUCCESS, attempts->cm->connect(attempts->a->qp, &params));
+	event = cert_cm(attempts->far, RI_CM_REQUEST, attempts->ctx);
+	params = params_with(attempts, true, NULL, 0);
+	params.ird_ord = told;
+	if (told) {
+		b.ird = params.ird = cert_random_below(attempts->cert, MIN(attr->max_ird, 9) + 1);
+		b.ord = params.ord =
+			cert_random_below(attempts->cert, MIN(a.ird, attr->max_ord) + 1);
+		a.ord = MIN(a.ord, b.ird);
+	}
+	CERT_VERB(attempts->cert, RI_SUCCESS,
+		  attempts->cm->accept(event.request, attempts->b->qp, &params));
+	cert_cm(attempts->near, RI_CM_ESTABLISHED, attempts->a->ctx);
+	cert_cm(attempts->far, RI_CM_ESTABLISHED, attempts->b->ctx);
+	cert_note(attempts->cert, "IRD and ORD are %u and %u, at the peer %u and %u, %s", a.ird,
+		  a.ord, b.ird, b.ord, told ? "as told" : "as before");
+	depths_are(attempts->a, a.ird, a.ord);
+	depths_are(attempts->b, b.ird, b.ord);
+	if (a.ord > 0 && a.ord <= b.ird)
+		reads(attempts->a, from, into);
+	if (b.ord > 0 && b.ord <= a.ird)
+		reads(attempts->b, into, from);
+	cert_disconnect(attempts->a, attempts->b);
+}
+
+static void
+depths(struct cert *cert)
+{
+	struct cert_region *from, *into;
+	struct attempts attempts;
+
+	attempts_open(&attempts, cert);
+	from = cert_region_new(attempts.near, 16, CERT_ALL);
+	into = cert_region_new(attempts.far, 16, CERT_ALL);
+	for (unsigned i = 0; i < DEPTHS; i++) {
+		depths_once(&attempts, from, into);
+		renew(&attempts);
+	}
+	CERT_VERB_VOID(cert, attempts.cm->listen_destroy(attempts.listen));
+}
+
 /* --- deadlines ------------------------------------------------------------------------------------- */
 
 #define DEADLINE_US 400000
@@ -264,6 +347,12 @@ static const struct cert_case cases[] = {
 	 .needs = "cm_forms:RI_CM_ADDRESS",
 	 .settles = "connect_pdata accept_pdata reject_pdata",
 	 .run = private_data},
+	{.id = "verbs.attempt.depth.0001",
+	 .title = "IRD and ORD are what the sides have told in this attempt, or what they were",
+	 .rule = "[RI 10.32] [RI 11.6.1]",
+	 .needs = "cm_forms:RI_CM_ADDRESS ird_ord_exchange",
+	 .settles = "ird_ord_exchange",
+	 .run = depths},
 	{.id = "verbs.attempt.deadline.0001",
 	 .title = "A connection outlives the deadline of its attempt, and of the one before",
 	 .rule = "[RI 11.6.1] [RI 11.6.2]",

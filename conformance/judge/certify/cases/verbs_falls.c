@@ -18,6 +18,7 @@
 #define PIECE 64u
 #define REACH (PIECE * 16u)
 #define WRONG 0x5au /* what is added to a key */
+#define REAR  5u    /* requests behind the one that fails */
 
 /* Why a life ends. */
 enum fall {
@@ -53,6 +54,8 @@ struct falls {
 	struct cert *cert;
 	uint64_t next; /* identity */
 	struct list requests, near_receives, far_receives;
+	struct ri_mw *windows[REAR]; /* of this life */
+	unsigned bound;
 	uint8_t near_is[VERBS_MEMORY], far_is[VERBS_MEMORY];
 };
 
@@ -132,24 +135,74 @@ reading(struct falls *falls, bool signaled)
 	       falls->far_is + 2 * REACH + (source.addr - (uintptr_t)pair->into->at), PIECE);
 }
 
-/* A request behind the one that fails, which must do nothing. */
+/* A request of a window that nothing else has in this life; false: none is claimed. */
+static bool
+of_window(struct falls *falls, struct ri_wr *wr)
+{
+	const struct ri_rnic_attr *attr = cert_attr(falls->cert);
+	const struct pair *pair = &falls->pair;
+	struct ri_mw *window = NULL;
+	uint32_t stag = 0;
+
+	if (!attr->mw_narrow || falls->bound == REAR)
+		return false;
+	CERT_VERB(falls->cert, RI_SUCCESS,
+		  pair->near->p->mem->mw_alloc(pair->near->pd, RI_MW_NARROW, &window, &stag));
+	falls->windows[falls->bound++] = window;
+	if (attr->mw_narrow_unbind && chance(falls)) {
+		*wr = (struct ri_wr){.opcode = RI_OP_LOCAL_INV, .inv_stag = stag};
+		return true;
+	}
+	*wr = (struct ri_wr){.opcode = RI_OP_BIND_MW,
+			     .u.bind = {.mw_stag = (stag & ~0xffu) | ((stag + 1) & 0xff),
+					.mr_stag = pair->from->stag,
+					.addr = (uintptr_t)pair->from->at,
+					.length = PIECE,
+					.access = RI_ACCESS_REMOTE_READ}};
+	return true;
+}
+
+static void
+windows_free(struct falls *falls)
+{
+	while (falls->bound > 0)
+		CERT_VERB(falls->cert, RI_SUCCESS,
+			  falls->pair.near->p->mem->mw_free(falls->windows[--falls->bound]));
+}
+
+/* A request behind the one that fails, which must do nothing to any memory. */
 static void
 behind(struct falls *falls)
 {
 	const struct pair *pair = &falls->pair;
+	const struct ri_rnic_attr *attr = cert_attr(falls->cert);
 	struct ri_sge local = place(falls, pair->from, PIECE);
 	struct ri_sge remote = place(falls, pair->into, PIECE);
-	struct ri_wr wr = {.sgl = &local,
+	struct ri_wr wr = {.opcode = RI_OP_SEND,
+			   .sgl = &local,
 			   .num_sge = 1,
 			   .u.remote = {.addr = remote.addr, .stag = remote.stag}};
 	bool reads = pair->a->init.ord > 0 && pair->b->init.ird > 0;
 
-	switch (cert_random_below(falls->cert, 3)) {
+	switch (cert_random_below(falls->cert, 6)) {
 	case 0:
-		wr.opcode = RI_OP_SEND;
+		(void)of_window(falls, &wr);
 		break;
 	case 1:
 		wr.opcode = reads ? RI_OP_RDMA_READ : RI_OP_SEND;
+		break;
+	case 2:
+		if (!reads || !attr->atomics)
+			break;
+		wr.opcode = chance(falls) ? RI_OP_FETCH_ADD : RI_OP_CMP_SWAP;
+		local.length = 8;
+		break;
+	case 3:
+		wr.flags |= (attr->immediate_with & RI_IMMEDIATE_SEND) != 0 ? RI_WR_IMMEDIATE : 0u;
+		break;
+	case 4:
+		local.length = MIN(PIECE, pair->a->init.max_inline);
+		wr.flags |= attr->inline_data ? RI_WR_INLINE : 0u;
 		break;
 	default:
 		wr.opcode = RI_OP_RDMA_WRITE;
@@ -313,7 +366,7 @@ fall_down(struct falls *falls, enum fall fall)
 		fail(falls, fall);
 	if (fall != FALL_NEAR_MOVES && fall != FALL_FAR_MOVES)
 		leave_receives(falls);
-	for (uint32_t i = cert_random_below(cert, 5); i > 0; i--)
+	for (uint32_t i = cert_random_below(cert, REAR + 1); i > 0; i--)
 		behind(falls);
 	cert_wait_end(pair->a);
 	cert_wait_end(pair->b);
@@ -344,6 +397,7 @@ next_life(struct falls *falls)
 {
 	struct cert_end *ends[] = {falls->pair.a, falls->pair.b};
 
+	windows_free(falls);
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
 		reset_events(ends[i]);
 		if (cert_attr(falls->cert)->qp_reusable)

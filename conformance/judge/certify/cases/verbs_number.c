@@ -104,6 +104,17 @@ scene_close(struct scene *scene)
 	number_free(&scene->far);
 }
 
+/* What the peer tells, as far as the adapter can do it. */
+static struct ri_peer
+within_limits(const struct ri_peer *reach, const struct ri_rnic_attr *attr)
+{
+	struct ri_peer peer = *reach;
+
+	peer.ird = MIN(peer.ird, attr->max_ird);
+	peer.ord = MIN(peer.ord, attr->max_ord);
+	return peer;
+}
+
 /* ri_cm_event::reach suffices to bring the queue pairs up. They outlive the connection of the numbers. */
 static void
 reached(struct cert *cert)
@@ -112,11 +123,13 @@ reached(struct cert *cert)
 	struct ri_cm_params params;
 	struct scene scene;
 	struct pair *pair = &scene.pair;
+	struct ri_peer to_a, to_b;
 
 	scene_open(&scene, cert);
 	request = begin(&scene);
 	CERT_UINT(cert, request.reach.qpn, ==, cert_end_attr(pair->a).qpn);
-	peer_receive(pair->b, &request.reach);
+	to_a = within_limits(&request.reach, cert_attr(cert));
+	peer_receive(pair->b, &to_a);
 	params = params_of(&scene, pair->near);
 	CERT_VERB(cert, RI_SUCCESS,
 		  pair->far->p->cm->accept(request.request, scene.far.qp, &params));
@@ -128,9 +141,10 @@ reached(struct cert *cert)
 	cert_cm(pair->far, RI_CM_ESTABLISHED, scene.far.ctx);
 	CERT_UINT(cert, state_of(&scene.near), ==, RI_QPS_RTS);
 	CERT_UINT(cert, state_of(&scene.far), ==, RI_QPS_RTS);
-	peer_receive(pair->a, &up.reach);
-	peer_send(pair->a, &up.reach);
-	peer_send(pair->b, &request.reach);
+	to_b = within_limits(&up.reach, cert_attr(cert));
+	peer_receive(pair->a, &to_b);
+	peer_send(pair->a, &to_b);
+	peer_send(pair->b, &to_a);
 	for (unsigned i = 0; i < 2; i++) {
 		cert_fill(pair->from->at, 64, i);
 		cert_post_recv(pair->b, 1, &pair->sink, 1);

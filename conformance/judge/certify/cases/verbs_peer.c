@@ -417,6 +417,87 @@ not_claimed(struct cert *cert)
 	cert_connect(pair.a, pair.b);
 }
 
+/* --- numbers of packets ------------------------------------------------------------------------ */
+
+#define NUMBERS UINT32_C(0xffffff)
+
+/* Messages of one packet and of several, with Reads among them: more packets than there are numbers behind each first one. */
+static void
+carries_packets(struct pair *pair)
+{
+	bool reads = pair->a->init.ord > 0 && pair->b->init.ird > 0;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		size_t length = i % 2 == 0 ? VERBS_MEMORY : 1;
+		struct ri_sge near = cert_sge(pair->from, 0, length);
+		struct ri_sge far = cert_sge(pair->into, 0, length);
+
+		cert_fill(pair->from->at, length, i);
+		cert_post_recv(pair->b, 1, &far, 1);
+		cert_post_send(pair->a, 2, &near, 1, 0);
+		cert_wc_is(pair->b, true, 1, RI_WC_SUCCESS);
+		cert_wc_is(pair->a, false, 2, RI_WC_SUCCESS);
+		cert_expect_fill(pair->cert, "what arrived", pair->into->at, length, i);
+		cert_fill(pair->from->at, length, i + 1);
+		cert_post_rdma(pair->a, RI_OP_RDMA_WRITE, 3, &near, &far);
+		cert_post_recv(pair->b, 4, NULL, 0);
+		cert_post_send(pair->a, 5, NULL, 0, 0);
+		cert_wc_is(pair->a, false, 3, RI_WC_SUCCESS);
+		cert_wc_is(pair->a, false, 5, RI_WC_SUCCESS);
+		cert_wc_is(pair->b, true, 4, RI_WC_SUCCESS);
+		cert_expect_fill(pair->cert, "what was written", pair->into->at, length, i + 1);
+		if (!reads)
+			continue;
+		cert_fill(pair->into->at, length, i + 2);
+		cert_post_rdma(pair->a, RI_OP_RDMA_READ, 6, &near, &far);
+		cert_wc_is(pair->a, false, 6, RI_WC_SUCCESS);
+		cert_expect_fill(pair->cert, "what was read", pair->from->at, length, i + 2);
+	}
+}
+
+/* The first packets of both sides have numbers around each place where a bit of them changes that a device may count by. */
+static void
+numbers_carry(struct cert *cert, const struct ri_qp_init *init)
+{
+	static const uint32_t edges[] = {0, 1u << 7, 1u << 8, 1u << 15, 1u << 16, 1u << 23};
+
+	for (unsigned i = 0; i < 3 * G_N_ELEMENTS(edges); i++) {
+		struct ri_peer to_a, to_b;
+		struct pair pair;
+
+		pair_open(&pair, cert, init);
+		to_b = peer_of(pair.a, pair.b);
+		to_a = peer_of(pair.b, pair.a);
+		to_b.sq_psn = to_a.rq_psn = (edges[i / 3] - i % 3) & NUMBERS;
+		to_a.sq_psn = to_b.rq_psn = (edges[i / 3] - (i + 1) % 3) & NUMBERS;
+		cert_note(cert, "the first packets have the numbers %#x and %#x", to_b.sq_psn,
+			  to_a.sq_psn);
+		peer_receive(pair.a, &to_b);
+		peer_receive(pair.b, &to_a);
+		peer_send(pair.a, &to_b);
+		peer_send(pair.b, &to_a);
+		carries_packets(&pair);
+		cert_node_close(pair.near);
+		cert_node_close(pair.far);
+	}
+}
+
+static void
+numbers(struct cert *cert)
+{
+	numbers_carry(cert, NULL);
+}
+
+static void
+numbers_unreliable(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_qp_init init = uc_init(node);
+
+	cert_node_close(node);
+	numbers_carry(cert, &init);
+}
+
 static const struct cert_case cases[] = {
 	{.id = "verbs.peer.up.0001",
 	 .title = "Two queue pairs that are brought up by attributes carry data, and no event of a "
@@ -435,6 +516,17 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 11.6.6] [RI 10.46]",
 	 .needs = "cm_forms:RI_CM_PEER",
 	 .run = receives_first},
+	{.id = "verbs.peer.count.0001",
+	 .title = "Packets follow each other past the last number, whatever number the first one "
+		  "has",
+	 .rule = "[RI 11.6.4] [RI 11.6.6] [RI 11.6.7]",
+	 .needs = "cm_forms:RI_CM_PEER",
+	 .run = numbers},
+	{.id = "verbs.peer.count.0002",
+	 .title = "Packets of an unreliable connection follow each other past the last number",
+	 .rule = "[RI 10.51] [RI 11.6.6] [RI 11.6.7]",
+	 .needs = "cm_forms:RI_CM_PEER uc",
+	 .run = numbers_unreliable},
 	{.id = "verbs.peer.state.0001",
 	 .title = "Each step is taken once, in its state",
 	 .rule = "[RI 11.6.6] [RI 11.6.7]",

@@ -25,7 +25,7 @@ peer_of(struct cert_end *end, struct cert_end *other)
 				.ird = end->init.ird,
 				.min_rnr_timer = 1,
 				.sq_psn = (PEER_PSN + own * 77) & 0xffffff,
-				.ord = end->init.ord,
+				.ord = MIN(end->init.ord, other->init.ird),
 				.timeout = 14,
 				.retry_count = 7,
 				.rnr_retry = 7};

@@ -257,7 +257,7 @@ request_walk(struct cert *cert)
 
 #define WORDS  3u
 #define TURNS  500u
-#define AT_ONE 3u /* requests that are posted together, at most */
+#define AT_ONE 12u /* requests that are posted together, at most: also more than ORD */
 
 struct words {
 	struct cert *cert;
@@ -313,7 +313,8 @@ static void
 some_atomics(struct words *words)
 {
 	struct cert_end *end = words->a[cert_random_below(words->cert, 2)];
-	unsigned count = 1 + cert_random_below(words->cert, AT_ONE);
+	uint32_t most = cert_random_below(words->cert, 4) == 0 ? AT_ONE : 3;
+	unsigned count = 1 + cert_random_below(words->cert, MIN(most, end->init.max_sq_wr));
 	uint64_t answers[AT_ONE], seen[AT_ONE];
 
 	memset(words->from->at, 0xa5, 8 * AT_ONE);
