@@ -69,14 +69,29 @@ most_segments(const struct ri_wr *wr)
 	return wr->opcode == RI_OP_RDMA_READ ? left.max_read_sge : left.max_send_sge;
 }
 
+/* Where local reading is no right of its own, each region that can be written locally has it. */
+static uint32_t
+rights_of(uint32_t access)
+{
+	bool implied = !left.local_read_revocable && (access & RI_ACCESS_LOCAL_WRITE) != 0;
+
+	return implied ? access | RI_ACCESS_LOCAL_READ : access;
+}
+
 static enum ri_status
 post_sq(struct ri_uqp *uqp, const struct ri_wr *wr)
 {
+	struct ri_wr own;
+
 	if (!opcode_claimed(wr) || !flags_claimed(wr))
 		return RI_ERR_UNSUPPORTED;
 	if (wr->num_sge > most_segments(wr))
 		return RI_ERR_LIMIT;
-	return fast.post_sq(uqp, wr);
+	if (wr->opcode != RI_OP_FAST_REG)
+		return fast.post_sq(uqp, wr);
+	own = *wr;
+	own.u.fast_reg.access = rights_of(own.u.fast_reg.access);
+	return fast.post_sq(uqp, &own);
 }
 
 static enum ri_status
@@ -201,14 +216,12 @@ region_claimed(const struct ri_mr_init *init)
 		left.reg_ve_list);
 }
 
-/* Where local reading is no right of its own, each region has it. */
 static struct ri_mr_init
 region_init(const struct ri_mr_init *init)
 {
 	struct ri_mr_init own = *init;
 
-	if (!left.local_read_revocable && (own.access & RI_ACCESS_LOCAL_WRITE) != 0)
-		own.access |= RI_ACCESS_LOCAL_READ;
+	own.access = rights_of(own.access);
 	return own;
 }
 
@@ -218,6 +231,14 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	const struct ri_mr_init own = region_init(init);
 
 	return region_claimed(init) ? mem.mr_reg(pd, &own, out, stag) : RI_ERR_UNSUPPORTED;
+}
+
+static enum ri_status
+mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+{
+	const struct ri_mr_init own = region_init(init);
+
+	return region_claimed(init) ? mem.mr_rereg(mr, pd, &own, stag) : RI_ERR_UNSUPPORTED;
 }
 
 static enum ri_status
@@ -355,6 +376,8 @@ lacking_refuse_install(struct wrap_tables *tables)
 	tables->qp.query = qp_query;
 	tables->qp.modify = qp_modify;
 	tables->mem.mr_reg = mr_reg;
+	if (mem.mr_rereg != NULL)
+		tables->mem.mr_rereg = mr_rereg;
 	tables->fast.post_sq = post_sq;
 	tables->fast.post_rq = post_rq;
 	private_data_install(tables);
