@@ -281,6 +281,20 @@ kald_group_steer(struct kald_group *group, const struct kald_steer *steer)
 }
 
 void
+kald_group_unsteer(struct kald_group *group, const struct kald_steer *steer)
+{
+	int error;
+
+	kald_steer_write(steer, group->memory);
+	group->steer = *steer;
+	error = kald_steer_attach(steer, group->control);
+	if (error != 0)
+		kald_log("cannot change how packets are steered: %s; the next change of the group "
+			 "will do that, too",
+			 g_strerror(error));
+}
+
+void
 kald_group_drain(const struct kald_group *group, uint32_t slot)
 {
 	uint8_t octet;

@@ -47,6 +47,11 @@ struct kald_group *kald_group_ref(struct kald_group *group);
 void kald_group_unref(struct kald_group *group);
 /* Have the kernel steer by the table, and members keep it. Returns 0 or an errno: nothing has changed. */
 int kald_group_steer(struct kald_group *group, const struct kald_steer *steer);
+/*
+ * The same where the table has less: a slot or a service that is given up. That holds even if the
+ * kernel keeps its program. Then packets still go to a slot that nobody reads, until the next change.
+ */
+void kald_group_unsteer(struct kald_group *group, const struct kald_steer *steer);
 /* Drop the packets that have come to a slot that no process reads. */
 void kald_group_drain(const struct kald_group *group, uint32_t slot);
 

@@ -112,7 +112,6 @@ static void
 slots_free(struct kald_server *server, struct kald_group *group, uint64_t slots)
 {
 	struct kald_steer steer = group->steer;
-	int error;
 
 	for (uint32_t slot = 0; slot < KALD_SLOTS; slot++) {
 		if ((slots >> slot & 1) == 0)
@@ -125,9 +124,7 @@ slots_free(struct kald_server *server, struct kald_group *group, uint64_t slots)
 		group_drop(server, group);
 		return;
 	}
-	error = kald_group_steer(group, &steer);
-	if (error != 0)
-		kald_log("cannot change how packets are steered: %s", g_strerror(error));
+	kald_group_unsteer(group, &steer);
 	for (uint32_t slot = 0; slot < KALD_SLOTS; slot++)
 		if ((slots >> slot & 1) != 0)
 			kald_group_drain(group, slot);
@@ -431,7 +428,7 @@ kald_service_over(struct kald_session *session, const struct kald_service *said)
 	if (at < 0 || steer.services[at].slot != session->slot - 1)
 		return;
 	steer.services[at] = steer.services[--steer.count];
-	(void)kald_group_steer(group, &steer);
+	kald_group_unsteer(group, &steer);
 }
 
 /* --- the list ------------------------------------------------------------------------------------------- */

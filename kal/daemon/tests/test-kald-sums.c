@@ -65,6 +65,8 @@ static struct {
 /* In the daemon's main loop, not in its threads and clients: how many more calls succeed, and whether one may fail at all. */
 static _Thread_local unsigned until_failure;
 static _Thread_local bool in_daemon;
+/* The kernel refuses a third of the programs that steer packets. */
+static bool refuses_programs;
 
 static bool
 fails(void)
@@ -79,6 +81,11 @@ fails(void)
 int
 setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
+	if (in_daemon && refuses_programs && name == SO_ATTACH_REUSEPORT_CBPF &&
+	    g_rand_int_range(w.chance, 0, 3) == 0) {
+		errno = ENOMEM;
+		return -1;
+	}
 	return fails() ? -1 : (int)syscall(SYS_setsockopt, fd, level, name, value, len);
 }
 
@@ -568,6 +575,15 @@ test_failures(void)
 	run_any(12);
 }
 
+/* The same while the kernel refuses programs that steer: what is given up is given up all the same. */
+static void
+test_refused_programs(void)
+{
+	refuses_programs = true;
+	run_any(0);
+	refuses_programs = false;
+}
+
 /* More requests than a window has wait for what another process must return. All of them get an answer. */
 static void
 test_window(void)
@@ -683,6 +699,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/sums/any", test_any);
 	g_test_add_func("/kald/sums/failures", test_failures);
+	g_test_add_func("/kald/sums/refused-programs", test_refused_programs);
 	g_test_add_func("/kald/sums/window", test_window);
 	g_test_add_func("/kald/sums/names", test_names);
 	return g_test_run();
