@@ -151,7 +151,7 @@ attr_make(struct end *end)
 	rc->rdma_read_ord =
 		pair_at_most("max_ord", 3); /* not the same, so that none is taken for the other */
 	/* Where the ends exchange no depths, an ORD beyond the peer's IRD would end the connection. */
-	if (pair_claim("ird_ord_exchange") == 0)
+	if (!end->info->ird_ord_ia_support)
 		rc->rdma_read_ord = MIN(rc->rdma_read_ord, rc->rdma_read_ird);
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 }

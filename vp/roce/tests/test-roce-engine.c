@@ -390,7 +390,7 @@ static const struct bad bads[] = {
 	{"read-none", RI_OP_RDMA_READ, 8, 0, 0, ALL_RIGHTS, 0, "REMOTE_INVALID_REQ", "FLUSHED",
 	 RI_EVENT_QP_OPCODE, "(rdma_read_ird is 0)"},
 	{"atomic-odd", RI_OP_FETCH_ADD, 8, 4, 0, ALL_RIGHTS, 4, "REMOTE_INVALID_REQ", "FLUSHED",
-	 RI_EVENT_QP_OPCODE, "no multiple of 8"},
+	 RI_EVENT_QP_OPCODE, "not a multiple of 8"},
 	{"atomic-right", RI_OP_CMP_SWAP, 8, 0, 0, RI_ACCESS_REMOTE_READ, 4, "REMOTE_ACCESS",
 	 "FLUSHED", RI_EVENT_QP_ACCESS, "allows its peer no atomic operation"},
 	{"send-long", RI_OP_SEND, 600, 0, 0, ALL_RIGHTS, 4, "REMOTE_INVALID_REQ", "LOCAL_LENGTH",
