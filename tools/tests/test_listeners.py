@@ -7,6 +7,7 @@
 Called as test_listeners.py TOOLS. Each case has hosts of its own (net_hosts.py).
 """
 
+import signal
 import socket
 import subprocess
 import sys
@@ -109,12 +110,15 @@ def test_changes():
             until(lambda: ping(peer, server, '10.91.0.3').status == 0, 'the renamed interface')
             here.address('x0', '10.91.0.5/24')
             until(lambda: ping(peer, server, '10.91.0.5').status == 0, 'its new address')
+            # The server gets no processor meanwhile, so it queries the interfaces only when all of this is done.
+            server.process.send_signal(signal.SIGSTOP)
             here.ip('link', 'set', 'x0', 'down')
             here.ip('link', 'set', 'x0', 'name', 'v0')
             here.ip('link', 'del', 'v0')
             here.cable('v0', peer, 'w0')
             here.address('v0', '10.91.0.1/24')
             peer.address('w0', '10.91.0.2/24')
+            server.process.send_signal(signal.SIGCONT)
             until(lambda: ping(peer, server, '10.91.0.1').status == 0, 'the new interface')
 
 

@@ -85,6 +85,7 @@ ports_choose(struct viw_rnic *rnic, const char *name, const struct ri_host *host
 			continue;
 		port->index = up.list[i].index;
 		memcpy(port->if_name, up.list[i].name, sizeof(port->if_name));
+		memcpy(port->last_name, up.list[i].name, sizeof(port->last_name));
 		rnic->num_ports++;
 	}
 	viw_interfaces_free(&up);

@@ -7,7 +7,8 @@
  * A routing socket, which needs no privilege, reports changes. A message is only a hint that something has
  * changed: then all interfaces are queried and compared with the last state that was reported. So a message
  * that is lost because the socket overflows does no harm, several changes at once make one event of each
- * kind, and an interface that went down and up again between two comparisons makes none.
+ * kind, and an interface that went down and up again between two comparisons makes none. Only the name of an
+ * interface is taken from a message: one that was renamed and deleted before the query has no other trace.
  *
  * Connections outlive the failure of an interface: TCP keeps them until its own timeouts.
  *
@@ -16,11 +17,13 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "ri_fd.h"
+#include "ri_netlink.h"
 #include "viw_fork.h"
 #include "viw_rnic.h"
 
@@ -39,7 +42,7 @@ interface_find(const struct viw_rnic *rnic, uint32_t port, const struct viw_inte
 	const struct viw_port *known = &rnic->ports[port];
 	struct viw_interface gone = {.index = known->index};
 
-	memcpy(gone.name, known->if_name, sizeof(gone.name));
+	memcpy(gone.name, known->last_name, sizeof(gone.name));
 	for (uint32_t i = 0; i < all->count; i++)
 		if (all->list[i].index == known->index)
 			return all->list[i];
@@ -48,7 +51,7 @@ interface_find(const struct viw_rnic *rnic, uint32_t port, const struct viw_inte
 
 		for (uint32_t k = 0; k < rnic->num_ports; k++)
 			other = other || (k != port && rnic->ports[k].index == all->list[i].index);
-		if (!other && strcmp(all->list[i].name, known->if_name) == 0)
+		if (!other && strcmp(all->list[i].name, known->last_name) == 0)
 			return all->list[i];
 	}
 	return gone;
@@ -74,6 +77,7 @@ ports_compare(struct viw_rnic *rnic, bool tell)
 		pthread_mutex_lock(&rnic->lock);
 		port->index = now.index;
 		memcpy(port->if_name, now.name, sizeof(port->if_name));
+		memcpy(port->last_name, now.name, sizeof(port->last_name));
 		port->online = now.online;
 		port->num_addrs = now.num_addrs;
 		memcpy(port->addrs, now.addrs, sizeof(port->addrs));
@@ -87,17 +91,48 @@ ports_compare(struct viw_rnic *rnic, bool tell)
 	viw_interfaces_free(&all);
 }
 
+/* The newest name of a spigot's interface. The message may be cut: the name is its first attribute. */
+static void
+name_note(struct viw_rnic *rnic, struct nlmsghdr *message, size_t len)
+{
+	const struct ifinfomsg *link = NLMSG_DATA(message);
+	const struct rtattr *attrs[IFLA_IFNAME + 1], *name;
+
+	if (len < NLMSG_SPACE(sizeof(*link)) || message->nlmsg_type != RTM_NEWLINK)
+		return;
+	if (message->nlmsg_len > len)
+		message->nlmsg_len = (uint32_t)len;
+	ri_netlink_attrs(message, sizeof(*link), attrs, IFLA_IFNAME + 1);
+	name = attrs[IFLA_IFNAME];
+	pthread_mutex_lock(&rnic->lock);
+	for (uint32_t i = 0; name != NULL && i < rnic->num_ports; i++)
+		if (rnic->ports[i].index == (uint32_t)link->ifi_index)
+			(void)snprintf(rnic->ports[i].last_name, sizeof(rnic->ports[i].last_name),
+				       "%.*s", (int)RTA_PAYLOAD(name),
+				       (const char *)RTA_DATA(name));
+	pthread_mutex_unlock(&rnic->lock);
+}
+
 static void
 interfaces_changed(void *arg, uint32_t events)
 {
+	union {
+		struct nlmsghdr head;
+		char octets[1024];
+	} message; /* the rest of a datagram is dropped */
 	struct viw_rnic *rnic = arg;
-	char ignored[1024]; /* the rest of a datagram is dropped */
 	ssize_t n = 0;
 
 	(void)events;
-	do
-		n = recv(rnic->interface_watch.fd, ignored, sizeof(ignored), MSG_DONTWAIT);
-	while (n > 0 || (n < 0 && (errno == EINTR || errno == ENOBUFS)));
+	do {
+		struct sockaddr_nl from = {0};
+		socklen_t len = sizeof(from);
+
+		n = recvfrom(rnic->interface_watch.fd, &message, sizeof(message), MSG_DONTWAIT,
+			     (struct sockaddr *)&from, &len);
+		if (n > 0 && from.nl_pid == 0) /* the kernel */
+			name_note(rnic, &message.head, (size_t)n);
+	} while (n > 0 || (n < 0 && (errno == EINTR || errno == ENOBUFS)));
 	ports_compare(rnic, true);
 }
 

@@ -272,7 +272,7 @@ viw_query_port(struct ri_rnic *ri, uint32_t port, struct ri_port_attr *attr)
 	int fd = ri_netlink_open();
 	int error = fd < 0 ? errno : interfaces_ask(fd, known.index, NULL, &one);
 	if (error == ENODEV && one.count == 0)
-		error = interfaces_ask(fd, 0, known.if_name, &one);
+		error = interfaces_ask(fd, 0, known.last_name, &one);
 	if (fd >= 0)
 		close(fd);
 	if (error == ENODEV) { /* there is no such interface now */

@@ -43,9 +43,10 @@ enum viw_align {
 
 /* A spigot: a network interface, as it was when its events were last reported. The service thread writes it. */
 struct viw_port {
-	uint32_t index; /* of the interface */
-	char if_name
-		[32]; /* its name; an interface that was deleted and made again is found by it */
+	uint32_t index;   /* of the interface */
+	char if_name[32]; /* its name, as it was reported last */
+	/* Its newest name: after it was deleted, a new interface of that name replaces it. */
+	char last_name[32];
 	bool online;
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
