@@ -14,12 +14,22 @@
 #include "it_pair.h"
 
 #define PATIENCE_S 60
+#define QUIET_US   2500000 /* longer than KAL_HOST_QUIET (kal/host/kal_host.h), twice */
 
 static void
 close_all(void)
 {
 	for (int fd = 3; fd < 1024; fd++)
 		close(fd);
+}
+
+/* Threads of the library run between two of them: first those that were opened last. */
+static void
+close_slowly(void)
+{
+	for (int fd = 1023; fd >= 3; fd--)
+		if (close(fd) == 0)
+			g_usleep(20000);
 }
 
 /* Events that say how the connection ended may come first. */
@@ -66,29 +76,34 @@ while_nobody_waits(void *arg)
 	failed_is_said(&pair);
 }
 
+/* `slowly`: when all threads have slept for so long that they watch for descriptors that are closed. */
 static void
-while_one_sleeps(void *arg)
+while_one_sleeps(void *slowly)
 {
 	pthread_t thread;
 	struct pair pair;
 	void *status;
 
-	(void)arg;
 	g_assert_true(pair_open(&pair));
 	pair_establish(&pair);
 	g_assert_cmpint(pthread_create(&thread, NULL, fail_asleep, pair.active.recv), ==, 0);
 	pair_await_waiter(pair.active.recv);
-	close_all();
+	if (slowly != NULL) {
+		g_usleep(QUIET_US);
+		close_slowly();
+	} else {
+		close_all();
+	}
 	g_assert_cmpint(pthread_join(thread, &status), ==, 0);
 	g_assert_cmpint(GPOINTER_TO_INT(status), ==, IT_ERR_IA_CATASTROPHE);
 	failed_is_said(&pair);
 }
 
 static void
-in_a_child(void (*work)(void *arg))
+in_a_child(void (*work)(void *arg), void *arg)
 {
 	if (CHILD_WORKS_ON)
-		(void)child_does(work, NULL, PATIENCE_S);
+		(void)child_does(work, arg, PATIENCE_S);
 	else
 		g_test_skip(CHILD_NONE);
 }
@@ -97,14 +112,21 @@ in_a_child(void (*work)(void *arg))
 static void
 test_awake(void)
 {
-	in_a_child(while_nobody_waits);
+	in_a_child(while_nobody_waits, NULL);
 }
 
 /* Descriptors of the library are closed while a thread waits without limit: its wait ends. */
 static void
 test_asleep(void)
 {
-	in_a_child(while_one_sleeps);
+	in_a_child(while_one_sleeps, NULL);
+}
+
+/* The same, one after the other and in the other order: no thread goes to sleep again for ever between two of them. */
+static void
+test_slowly(void)
+{
+	in_a_child(while_one_sleeps, "slowly");
 }
 
 static void
@@ -112,6 +134,7 @@ add(void)
 {
 	pair_add_bare("/closed/awake", test_awake);
 	pair_add_bare("/closed/asleep", test_asleep);
+	pair_add_bare("/closed/slowly", test_slowly);
 }
 
 int

@@ -263,11 +263,12 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 	if (!sleep_begin(parker, ASLEEP_FDS))
 		return RI_SUCCESS;
 	for (;;) {
-		bool first = all == count && !atomic_load(&host->guard_lost);
+		bool lost = atomic_load(&host->guard_lost), first = all == count && !lost;
+		/* Without the guard a sleep ends soon: the next one finds what was closed during it. */
 		struct timespec span = time_left(host, deadline,
-						 own < 0 ? LOOK_EACH
-						 : first ? KAL_HOST_QUIET
-							 : LONGEST);
+						 own < 0         ? LOOK_EACH
+						 : first || lost ? KAL_HOST_QUIET
+								 : LONGEST);
 		long ready = sleep_once(parker, polled, all, &span);
 		bool interrupted = ready < 0 && errno == EINTR;
 		int refused = ready < 0 && (errno == EPERM || errno == ENOSYS) ? errno : 0;

@@ -198,14 +198,17 @@ time_to_sleep(struct kal_host *host)
 					  : 1000;
 }
 
-/* As epoll_wait(); if nothing comes for long, in a sleep that ends when the program closes the descriptors. */
+/*
+ * As epoll_wait(); if nothing comes for long, in a sleep that ends when the program closes the descriptors. Without the guard, which the
+ * program may close before the others, no sleep is long: the next one finds what was closed during the last one.
+ */
 static int
 events_wait(struct kal_host *host, struct epoll_event *events, int ms)
 {
 	bool guarded = ms < 0 && !atomic_load(&host->guard_lost);
 	int epoll = kal_fd_get(&host->epoll);
 	int count = epoll_wait(epoll, events, KAL_HOST_BATCH,
-			       guarded ? (int)(KAL_HOST_QUIET / 1000000u) : ms);
+			       ms < 0 ? (int)(KAL_HOST_QUIET / 1000000u) : ms);
 
 	if (count == 0 && guarded)
 		count = epoll_wait(epoll, events, KAL_HOST_BATCH, 0); /* is it still the set? */

@@ -18,12 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SEEN 16384
 
 static atomic_ullong seen[SEEN];
 static atomic_int log_fd = -1;
+static struct stat log_file; /* what log_fd is open on; set before log_fd */
 
 void (*spy_find(const char *name))(void)
 {
@@ -85,7 +87,7 @@ open_log(void)
 			fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 			close(low);
 		}
-		if (fd < 0)
+		if (fd < 0 || fstat(fd, &log_file) != 0)
 			fd = -2;
 	}
 	if (atomic_compare_exchange_strong(&log_fd, &none, fd))
@@ -93,6 +95,16 @@ open_log(void)
 	if (fd >= 0)
 		close(fd);
 	return none;
+}
+
+/* A test may close every descriptor; then the number may be one of the library's, which a note would disturb. */
+static bool
+is_log(int fd)
+{
+	struct stat now;
+
+	return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == log_file.st_dev &&
+	       now.st_ino == log_file.st_ino;
 }
 
 void
@@ -107,7 +119,7 @@ spy_note(const char *name, int status)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (fd == -1)
 		fd = open_log();
-	if (fd >= 0 && is_new(hash_of(name, status, test))) {
+	if (fd >= 0 && is_new(hash_of(name, status, test)) && is_log(fd)) {
 		int n = snprintf(line, sizeof(line), "%s %d %s\n", name, status,
 				 *test ? test : "-");
 

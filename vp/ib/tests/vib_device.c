@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "vib_profile.h"
@@ -24,7 +25,7 @@ device_verb(void)
 {
 	struct device *d = device_of_process;
 
-	return ++d->verbs_made == d->verb_refused ? ENOMEM : 0;
+	return atomic_fetch_add(&d->verbs_made, 1) + 1 == d->verb_refused ? ENOMEM : 0;
 }
 
 /* Of what is made: the error that the test has set, or that of its turn. */

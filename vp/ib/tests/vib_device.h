@@ -11,6 +11,7 @@
 #include "vib_ah.h"
 #include "vib_objects.h"
 #include "vsw_test_host.h"
+#include <stdatomic.h>
 
 #define DEVICE_ROOM 64
 
@@ -95,10 +96,10 @@ struct device {
 	struct ri_dmabuf dmabuf; /* the last one that was registered */
 	uint64_t dmabuf_addr;
 	unsigned int dmabuf_access;
-	bool two_keys;         /* its regions of a dmabuf have another key for peers */
-	int create_error;      /* of a domain, CQ, queue pair or window */
-	unsigned verbs_made;   /* calls of libibverbs that make, change or post something */
-	unsigned verb_refused; /* the one with this number, from 1, fails; 0: none */
+	bool two_keys;          /* its regions of a dmabuf have another key for peers */
+	int create_error;       /* of a domain, CQ, queue pair or window */
+	atomic_uint verbs_made; /* calls of libibverbs that make, change or post something */
+	unsigned verb_refused;  /* the one with this number, from 1, fails; 0: none */
 	int cqs, srqs;
 	struct ibv_srq_attr srq_attr;             /* of the last shared receive queue */
 	int srq_error;                            /* of a change of it */
