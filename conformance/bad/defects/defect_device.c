@@ -134,8 +134,6 @@ edge_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	struct wrap_obj *uqp = wrap_of(qp);
 	struct history_wr note = {.wr_id = wr->wr_id, .flags = wr->flags, .opcode = wr->opcode};
-	struct history_qp *record;
-	enum ri_status status;
 
 	for (uint32_t i = 0; wr->opcode == RI_OP_RDMA_READ && i < wr->num_sge; i++) {
 		const struct ri_sge *sge = &wr->sgl[i];
@@ -146,13 +144,7 @@ edge_post(struct ri_uqp *qp, const struct ri_wr *wr)
 		if (at != NULL)
 			note.sink = at;
 	}
-	history_lock();
-	status = wrap_plain_fast_ops.post_sq(qp, wr);
-	record = history_find(uqp->rnic, uqp->half->ctx);
-	if (status == RI_SUCCESS && record != NULL)
-		history_push(record, &note);
-	history_unlock();
-	return status;
+	return history_post_sq(qp, wr, &note);
 }
 
 static enum defect_act
@@ -183,16 +175,8 @@ static enum ri_status
 noted_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
 	struct history_wr note = {.wr_id = wr->wr_id, .label = wr->wr_id, .flags = wr->num_sge};
-	struct history_qp *record;
-	enum ri_status status;
 
-	history_lock();
-	status = wrap_plain_fast_ops.post_rq(qp, wr);
-	record = history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
-	if (status == RI_SUCCESS && record != NULL)
-		history_push(record, &note);
-	history_unlock();
-	return status;
+	return history_post_rq(qp, wr, &note);
 }
 
 /* With the lock. The oldest receive; it is forgotten. */
@@ -361,16 +345,8 @@ static enum ri_status
 request_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	struct history_wr note = {.wr_id = wr->wr_id, .flags = wr->flags, .opcode = wr->opcode};
-	struct history_qp *record;
-	enum ri_status status;
 
-	history_lock();
-	status = wrap_plain_fast_ops.post_sq(qp, wr);
-	record = history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
-	if (status == RI_SUCCESS && record != NULL)
-		history_push(record, &note);
-	history_unlock();
-	return status;
+	return history_post_sq(qp, wr, &note);
 }
 
 static enum ri_status

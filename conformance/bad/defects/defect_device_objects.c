@@ -415,15 +415,15 @@ raised_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 
 const struct defect defects_device_objects[] = {
 	DEFECT("fw28-srq-refused-pair", "a refused queue pair holds its S-RQ",
-	       "A shared queue with which a queue pair could not be created is busy for ever.",
-	       NEED_SRQ, ENTRIES(.qp.create = refused_qp_create, .srq.destroy = held_srq_destroy)),
+	       "A shared queue with which a queue pair could not be created stays busy.", NEED_SRQ,
+	       ENTRIES(.qp.create = refused_qp_create, .srq.destroy = held_srq_destroy)),
 	DEFECT("fw28-rereg-holds-domain", "a region leaves a domain and holds it",
-	       "A domain from which a region was registered anew into another is busy for ever.",
+	       "A domain from which a region was registered anew into another stays busy.",
 	       NEED_REREGISTER,
 	       ENTRIES(.mem.mr_rereg = left_domain_rereg, .pd.destroy = held_pd_destroy)),
 	DEFECT("fw28-rebind-holds-region", "a window leaves a region and holds it",
-	       "A region whose wide window was bound to another one without an unbinding is busy "
-	       "for ever.",
+	       "A region whose wide window was bound to another one without an unbinding "
+	       "stays busy.",
 	       NEED_WIDE, .wr = left_region,
 	       ENTRIES(.mem.mw_alloc = typed_alloc, .mem.mr_dereg = held_mr_dereg,
 		       .mem.mr_query = held_mr_query)),

@@ -212,18 +212,10 @@ static enum ri_status
 noted_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	struct history_wr note = {.wr_id = wr->wr_id, .flags = wr->flags, .opcode = wr->opcode};
-	enum ri_status status;
-	struct history_qp *record;
 
 	for (unsigned i = 0; i < wr->num_sge; i++)
 		note.label += wr->sgl[i].length;
-	history_lock();
-	status = wrap_plain_fast_ops.post_sq(qp, wr);
-	record = history_find(wrap_of(qp)->rnic, wrap_of(qp)->half->ctx);
-	if (status == RI_SUCCESS && record != NULL)
-		history_push(record, &note);
-	history_unlock();
-	return status;
+	return history_post_sq(qp, wr, &note);
 }
 
 /*

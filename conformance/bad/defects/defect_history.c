@@ -64,6 +64,40 @@ history_push(struct history_qp *qp, const struct history_wr *wr)
 	*history_at(qp, qp->count - 1) = *wr;
 }
 
+static void
+note_accepted(struct ri_uqp *qp, enum ri_status status, const struct history_wr *note)
+{
+	const struct wrap_obj *uqp = wrap_of(qp);
+	struct history_qp *record = history_find(uqp->rnic, uqp->half->ctx);
+
+	if (status == RI_SUCCESS && record != NULL)
+		history_push(record, note);
+}
+
+enum ri_status
+history_post_sq(struct ri_uqp *qp, const struct ri_wr *wr, const struct history_wr *note)
+{
+	enum ri_status status;
+
+	history_lock();
+	status = wrap_plain_fast_ops.post_sq(qp, wr);
+	note_accepted(qp, status, note);
+	history_unlock();
+	return status;
+}
+
+enum ri_status
+history_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr, const struct history_wr *note)
+{
+	enum ri_status status;
+
+	history_lock();
+	status = wrap_plain_fast_ops.post_rq(qp, wr);
+	note_accepted(qp, status, note);
+	history_unlock();
+	return status;
+}
+
 bool
 history_done(struct history_qp *qp, const struct ri_wc *wc, struct history_wr *out)
 {

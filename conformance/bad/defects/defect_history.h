@@ -49,6 +49,11 @@ struct history_qp *history_find(const struct wrap_rnic *rnic, uint64_t ctx);
 void history_push(struct history_qp *qp, const struct history_wr *wr);
 /* With the lock. The n-th of the ring; n < count. */
 struct history_wr *history_at(const struct history_qp *qp, uint32_t n);
+/* Without the lock: post, and note what was accepted. */
+enum ri_status history_post_sq(struct ri_uqp *qp, const struct ri_wr *wr,
+			       const struct history_wr *note);
+enum ri_status history_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr,
+			       const struct history_wr *note);
 /* With the lock. A request of the send queue is completed: forget it and those before it. False: it is not known. */
 bool history_done(struct history_qp *qp, const struct ri_wc *wc, struct history_wr *out);
 /* With the lock. Forget the records of an S-RQ. */

@@ -40,16 +40,8 @@ static enum ri_status
 renamed_post(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
 	struct history_wr note = {.wr_id = wr->wr_id, .label = wr->wr_id};
-	struct history_qp *record;
-	enum ri_status status;
 
-	history_lock();
-	status = wrap_plain_fast_ops.post_rq(qp, wr);
-	record = history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
-	if (status == RI_SUCCESS && record != NULL)
-		history_push(record, &note);
-	history_unlock();
-	return status;
+	return history_post_rq(qp, wr, &note);
 }
 
 static enum defect_act

@@ -12,7 +12,7 @@
 
 /* --- edges of memory ----------------------------------------------------------------------------- */
 
-#define AROUND 2u /* a segment begins up to so many octets before an edge, or one behind */
+#define AROUND 2u /* a segment begins up to that many octets before an edge, or one behind it */
 #define PLACES 4u
 #define BLOCK  65536u
 #define ROOM   (3u * BLOCK + 64u)
@@ -262,8 +262,8 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 3.1]",
 	 .run = memory_edges},
 	{.id = "verbs.edge.length.0001",
-	 .title = "Messages of about 2^16 octets in lists of segments are told with their whole "
-		  "length",
+	 .title = "Messages of about 2^16 octets in lists of segments are completed with their "
+		  "whole length",
 	 .rule = "[RI 3.1] [RI 10.36]",
 	 .run = own_lists},
 	{.id = "verbs.edge.length.0002",

@@ -7,7 +7,7 @@
 #include "verbs_pair.h"
 
 #define COUNTED 70000u /* a limit up to which a case creates as many objects as there may be */
-/* The same of queues: each of them may need a descriptor or a mapping, of which a process has few. */
+/* The same of queues: each may need a descriptor or a mapping, and a process has few of these. */
 #define QUEUES_COUNTED 4096u
 
 /* --- lifetimes ------------------------------------------------------------------------------ */
@@ -265,7 +265,7 @@ pair_without_queues(struct cert *cert)
 	cert_end_free(cert_end_new(node, &init));
 }
 
-/* As many as the profile says, and not one more; then room again. `used` exist already. */
+/* As many as the profile says, and not one more; then room again. */
 static void
 domains_at_the_limit(struct cert *cert)
 {
