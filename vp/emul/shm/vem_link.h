@@ -39,6 +39,7 @@
 #define VEM_BLOCK_BITS 12 /* of a queue pair number: those that a process counts itself */
 #define VEM_BLOCK_QPS  (1u << VEM_BLOCK_BITS)
 #define VEM_BLOCKS     (1u << (24 - VEM_BLOCK_BITS))
+#define VEM_LATELY     8 /* links that each poll reads, if there are many */
 #define VEM_DIALS      16 /* processes that datagrams have dialed, and whose links are not there yet */
 #define VEM_KEY_NONE   UINT64_C(0) /* no block has this number */
 
@@ -157,8 +158,11 @@ struct vem_shm {
 		*paths;  /* rules of a tester, by processes; under the fabric's lock; NULL: none */
 	uint32_t knocks; /* numbers of lives that have knocked; under the fabric's lock */
 	uint64_t accepts;
-	unsigned idle;     /* polls that found nothing; of the owner of rx */
-	atomic_uint fired; /* completion queues that have fired */
+	unsigned idle;               /* looks at all links that found nothing; of the owner of rx */
+	unsigned look;               /* the place at which the next poll goes on; likewise */
+	unsigned lately[VEM_LATELY]; /* places whose links had entries; likewise */
+	unsigned latest;             /* the last one of them that was set; likewise */
+	atomic_uint fired;           /* completion queues that have fired */
 	struct ri_task reap;
 	struct ri_task repath; /* rules of a tester have changed */
 	struct ri_timer sweep;

@@ -29,7 +29,9 @@
 #define SWEEPS      3        /* each later by the factor ... */
 #define SWEEP_LATER 10       /* ... than the one before */
 #define LINGER      30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
-#define IDLE_POLLS  1024 /* polls that found nothing, after which another thread may run */
+#define IDLE_LOOKS  1024 /* at all links that found nothing, after which another thread may run */
+#define FEW         16   /* links that each poll reads ... */
+#define PARTS       8    /* ... or a part of them */
 
 void
 vem_shm_say(const struct vem_shm *shm, unsigned level, const char *format, ...)
@@ -211,24 +213,72 @@ vem_shm_catch_up(struct vem_link *link)
 	vem_shm_rx_drop(link->shm);
 }
 
-/* Owner of rx. `polls`: its thread will do so again. *more: a link may have more than this round has read. */
+/* Owner of rx: read the link of a place, if there is one. `polls`: its thread will do so again. */
 static uint32_t
-round_read(struct vem_shm *shm, bool polls, bool *more)
+place_read(struct vem_shm *shm, unsigned place, bool polls)
+{
+	struct vem_link *link = atomic_load_explicit(&shm->links[place], memory_order_acquire);
+
+	if (link == NULL || !atomic_load_explicit(&link->reads, memory_order_acquire) ||
+	    atomic_load_explicit(&link->broken, memory_order_relaxed))
+		return 0;
+	return link_read(link, polls);
+}
+
+/* Owner of rx. *more: a link may have more than this round has read. */
+static uint32_t
+round_read(struct vem_shm *shm, bool *more)
 {
 	unsigned linked = atomic_load_explicit(&shm->linked, memory_order_acquire);
 	uint32_t done = 0;
 
-	for (unsigned i = 0; i < linked; i++) {
-		struct vem_link *link = atomic_load_explicit(&shm->links[i], memory_order_acquire);
+	for (unsigned i = 0; i < linked; i++)
+		done += place_read(shm, i, false);
+	*more = *more || done != 0;
+	return done;
+}
 
-		if (link == NULL || !atomic_load_explicit(&link->reads, memory_order_acquire) ||
-		    atomic_load_explicit(&link->broken, memory_order_relaxed))
-			continue;
-		uint32_t n = link_read(link, polls);
+/* The link of that place had entries: each poll reads it. */
+static void
+lately_add(struct vem_shm *shm, unsigned place)
+{
+	for (unsigned i = 0; i < VEM_LATELY; i++)
+		if (shm->lately[i] == place)
+			return;
+	shm->latest = (shm->latest + 1) % VEM_LATELY;
+	shm->lately[shm->latest] = place;
+}
 
-		*more = *more || n != 0;
-		done += n;
+/*
+ * Owner of rx: a poll. If there are many links it reads those that had entries lately, and a part
+ * of the rest. Where processes are more than processors few of them run at a time, and these
+ * answer in less time than it takes to look at a hundred rings.
+ */
+static uint32_t
+poll_read(struct vem_shm *shm)
+{
+	unsigned linked = atomic_load_explicit(&shm->linked, memory_order_acquire);
+	unsigned part = linked <= FEW ? linked : linked / PARTS;
+	uint32_t done = 0;
+
+	if (linked > FEW)
+		for (unsigned i = 0; i < VEM_LATELY; i++)
+			if (shm->lately[i] < linked)
+				done += place_read(shm, shm->lately[i], true);
+	if (shm->look >= linked) {
+		shm->look = 0;
+		shm->idle++;
 	}
+	for (unsigned i = 0; i < part && shm->look < linked; i++) {
+		uint32_t n = place_read(shm, shm->look, true);
+
+		if (n != 0 && linked > FEW)
+			lately_add(shm, shm->look);
+		done += n;
+		shm->look++;
+	}
+	if (done != 0)
+		shm->idle = 0;
 	return done;
 }
 
@@ -312,7 +362,7 @@ read_and_sleep(struct vem_shm *shm)
 		asleep_set(shm, false, &more);
 		vsw_unlock(&shm->sleep_lock);
 		do {
-			uint32_t n = round_read(shm, false, &more);
+			uint32_t n = round_read(shm, &more);
 
 			done += n;
 			now = host->now(host->self);
@@ -379,9 +429,8 @@ shm_poll(struct vem_shm *shm)
 		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
 		return 0;
 	}
-	done = round_read(shm, true, &more);
-	shm->idle = done != 0 ? 0 : shm->idle + 1;
-	bool yields = shm->idle >= IDLE_POLLS;
+	done = poll_read(shm);
+	bool yields = shm->idle >= IDLE_LOOKS;
 	if (yields)
 		shm->idle = 0;
 	vem_shm_rx_drop(shm);
@@ -804,6 +853,8 @@ vem_shm_open(struct vem_fabric *fabric)
 		free(shm);
 		return NULL;
 	}
+	for (unsigned i = 0; i < VEM_LATELY; i++)
+		shm->lately[i] = VEM_LINKS_MAX; /* none */
 	shm->epfd = ri_fd_epoll();
 	if (shm->epfd >= 0 &&
 	    vsw_leader_start(&shm->leader, shm->host, shm->epfd, shm_run, shm) == RI_SUCCESS) {
