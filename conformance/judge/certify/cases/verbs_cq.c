@@ -323,6 +323,50 @@ arm_count(struct cert *cert)
 	wait_notified(&pair, 3);
 }
 
+/* Without the claim an upcall may come early, never late. */
+
+static void
+arm_solicited_early(struct cert *cert)
+{
+	struct pair pair;
+
+	pair_connected(&pair, cert);
+	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_SOLICITED, 1));
+	send_one(&pair, 1, RI_WR_SOLICITED);
+	wait_notified(&pair, 1);
+}
+
+static void
+arm_flag_early(struct cert *cert)
+{
+	struct ri_recv_wr recv = {.wr_id = 1, .num_sge = 1, .flags = RI_WR_NOTIFY};
+	struct ri_sge sink, source;
+	struct pair pair;
+
+	pair_connected(&pair, cert);
+	sink = cert_sge(pair.into, 0, 16);
+	source = cert_sge(pair.from, 0, 16);
+	recv.sgl = &sink;
+	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_SOLICITED, 1));
+	CERT_FAST(cert, RI_SUCCESS, pair.far->p->fast->post_rq(pair.b->uqp, &recv));
+	cert_post_send(pair.a, 2, &source, 1, 0);
+	wait_notified(&pair, 1);
+	cert_wc_is(pair.b, true, 1, RI_WC_SUCCESS);
+	cert_wc_is(pair.a, false, 2, RI_WC_SUCCESS);
+}
+
+static void
+arm_count_early(struct cert *cert)
+{
+	struct pair pair;
+
+	pair_connected(&pair, cert);
+	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_COUNT, 2));
+	send_one(&pair, 1, 0);
+	send_one(&pair, 2, 0);
+	wait_notified(&pair, 1);
+}
+
 /* Poll until empty, arm, poll again: no completion is left waiting without an upcall. */
 static void
 arm_against_poll(struct cert *cert)
@@ -515,6 +559,24 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 7.1] [RI 7.2]",
 	 .needs = "solicited_works",
 	 .run = arm_replaced},
+	{.id = "verbs.cq.arm.0012",
+	 .title = "Without the claim a solicited message notifies early, never late",
+	 .rule = "[RI 7.4]",
+	 .needs = "!solicited_works",
+	 .settles = "solicited_works",
+	 .run = arm_solicited_early},
+	{.id = "verbs.cq.arm.0013",
+	 .title = "Without the claim a receive with the flag notifies early, never late",
+	 .rule = "[RI 7.3]",
+	 .needs = "!cq_notify_flag",
+	 .settles = "cq_notify_flag",
+	 .run = arm_flag_early},
+	{.id = "verbs.cq.arm.0014",
+	 .title = "Without the claim a number of completions notifies early, never late",
+	 .rule = "[RI 7.3]",
+	 .needs = "!cq_arm_count",
+	 .settles = "cq_arm_count",
+	 .run = arm_count_early},
 	{.id = "verbs.cq.size.0001",
 	 .title = "A completion queue is at least as large as asked for",
 	 .rule = "[RI 2.2.2]",

@@ -125,6 +125,32 @@ rights_changed(struct cert *cert)
 }
 
 static void
+ord_kept(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_qp_init init = cert_end_defaults(node);
+	struct ri_qp_attr attr = {.ord = node->attr.max_ord};
+
+	init.ord = attr.ord - 1;
+	struct cert_end *end = cert_end_new(node, &init);
+	CERT_VERB(cert, RI_ERR_UNSUPPORTED, node->p->qp->modify(end->qp, &attr, RI_QP_ATTR_ORD));
+	CERT_UINT(cert, cert_end_attr(end).ord, ==, init.ord);
+}
+
+static void
+ird_kept(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	struct ri_qp_init init = cert_end_defaults(node);
+	struct ri_qp_attr attr = {.ird = node->attr.max_ird};
+
+	init.ird = attr.ird - 1;
+	struct cert_end *end = cert_end_new(node, &init);
+	CERT_VERB(cert, RI_ERR_UNSUPPORTED, node->p->qp->modify(end->qp, &attr, RI_QP_ATTR_IRD));
+	CERT_UINT(cert, cert_end_attr(end).ird, ==, init.ird);
+}
+
+static void
 rights_fixed(struct cert *cert)
 {
 	struct cert_node *node = cert_node_open(cert);
@@ -290,6 +316,18 @@ static const struct cert_case cases[] = {
 	 .needs = "!enables_modifiable",
 	 .settles = "enables_modifiable",
 	 .run = rights_fixed},
+	{.id = "verbs.qp.modify.0009",
+	 .title = "ORD cannot be raised where that is not claimed",
+	 .rule = "[RI 10.15]",
+	 .needs = "!ord_increasable max_ord",
+	 .settles = "ord_increasable",
+	 .run = ord_kept},
+	{.id = "verbs.qp.modify.0010",
+	 .title = "IRD cannot be changed where that is not claimed",
+	 .rule = "[RI 10.15]",
+	 .needs = "!ird_modifiable max_ird",
+	 .settles = "ird_modifiable",
+	 .run = ird_kept},
 	{.id = "verbs.qp.read.0001",
 	 .title = "An RDMA Read fails on a queue pair with an ORD of 0",
 	 .rule = "[RI 3.2.4]",
