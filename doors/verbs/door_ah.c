@@ -29,6 +29,33 @@ port_of_lid(const struct door_adapter *adapter, uint16_t lid)
 	return 0;
 }
 
+/* A path without a GID: RoCE has no LIDs. */
+static int
+refuse_lid(const struct door_adapter *adapter, uint32_t port)
+{
+	static atomic_flag once = ATOMIC_FLAG_INIT;
+
+	if (door_port_lid(adapter, port) == 0)
+		door_refuse(&once,
+			    "%s has no LIDs, so a path needs GIDs (ibv_ah_attr::is_global); many "
+			    "programs have an option for that, such as -g 0 of ibv_rc_pingpong",
+			    adapter->device->device.name);
+	return EINVAL;
+}
+
+static int
+refuse_source(const struct door_adapter *adapter, uint32_t index)
+{
+	static atomic_flag once = ATOMIC_FLAG_INIT;
+
+	door_refuse(
+		&once,
+		"%s has no GID %u in this process: `ibv_devinfo -v` shows those that it has; an "
+		"address that another process uses is not among them",
+		adapter->device->device.name, index);
+	return EINVAL;
+}
+
 int
 door_ah_path(struct door_adapter *adapter, const struct ibv_ah_attr *attr, struct ri_ah_init *path)
 {
@@ -43,13 +70,14 @@ door_ah_path(struct door_adapter *adapter, const struct ibv_ah_attr *attr, struc
 	if (!attr->is_global)
 		return door_port_addr(adapter, port_of_lid(adapter, attr->dlid), 0, &path->dest)
 			       ? 0
-			       : EINVAL;
+			       : refuse_lid(adapter, attr->port_num);
 	path->dest = door_addr(adapter, &route->dgid);
 	path->hop_limit = route->hop_limit;
 	path->traffic_class = route->traffic_class;
 	path->flow_label = route->flow_label & 0xfffff;
-	return door_port_addr(adapter, attr->port_num, route->sgid_index, &path->source) ? 0
-											 : EINVAL;
+	return door_port_addr(adapter, attr->port_num, route->sgid_index, &path->source)
+		       ? 0
+		       : refuse_source(adapter, route->sgid_index);
 }
 
 /* --- handles ---------------------------------------------------------------------------------------------- */

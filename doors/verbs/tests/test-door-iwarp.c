@@ -118,22 +118,12 @@ be_refused(struct bench *bench, unsigned times)
 				EOPNOTSUPP);
 }
 
-/* Each of the following says it in a process of its own. */
-static bool
-is_here(void)
-{
-	if (g_test_subprocess())
-		return true;
-	g_test_trap_subprocess(NULL, 60 * G_USEC_PER_SEC, G_TEST_SUBPROCESS_DEFAULT);
-	return false;
-}
-
 static void
 test_sentence(void)
 {
 	struct bench bench;
 
-	if (is_here()) {
+	if (bench_is_here()) {
 		bench_open(&bench);
 		be_refused(&bench, 3);
 		bench_close(&bench);
@@ -153,7 +143,7 @@ test_unread(void)
 	int ends[2];
 	ssize_t n;
 
-	if (!is_here()) {
+	if (!bench_is_here()) {
 		g_test_trap_assert_passed();
 		return;
 	}
@@ -182,7 +172,7 @@ test_other_file(void)
 	char octet;
 	int fd;
 
-	if (!is_here()) {
+	if (!bench_is_here()) {
 		g_test_trap_assert_passed();
 		return;
 	}

@@ -390,6 +390,33 @@ test_refused_of_librdmacm(void)
 	g_assert_cmpuint(bench_poll(bench.cq).wr_id + bench_poll(bench.cq).wr_id, ==, 3);
 }
 
+/* A GID that the process does not have: the status cannot say so, and a line does. */
+static void
+test_sentence(void)
+{
+	const char *sentence = "*itapi: it_emul_ib has no GID 9 in this process:*";
+
+	if (bench_is_here()) {
+		struct bench bench RI_AT_END(bench_close);
+
+		bench_open(&bench);
+		struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+		struct ibv_qp_attr attr = bench_attr(qp, qp);
+
+		bench_raise(qp, qp, IBV_QPS_INIT);
+		attr.qp_state = IBV_QPS_RTR;
+		attr.ah_attr.grh.sgid_index = 9;
+		for (unsigned i = 0; i < 2; i++)
+			g_assert_cmpint(
+				ibv_modify_qp(qp, &attr, bench_mask(IBV_QPT_RC, IBV_QPS_RTR)), ==,
+				EINVAL);
+		return;
+	}
+	g_test_trap_assert_passed();
+	g_test_trap_assert_stderr(sentence);
+	g_test_trap_assert_stderr_unmatched("*has no GID*has no GID*");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -398,6 +425,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/states/table", test_table);
 	g_test_add_func("/door/states/moves", test_moves);
 	g_test_add_func("/door/states/values", test_values);
+	g_test_add_func("/door/states/sentence", test_sentence);
 	g_test_add_func("/door/states/query", test_query);
 	g_test_add_func("/door/states/reset", test_reset);
 	g_test_add_func("/door/states/librdmacm", test_moves_of_librdmacm);

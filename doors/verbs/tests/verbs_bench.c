@@ -269,3 +269,12 @@ bench_expect_none(struct ibv_cq *cq)
 	while (g_get_monotonic_time() < until)
 		g_assert_cmpint(ibv_poll_cq(cq, 1, &wc), ==, 0);
 }
+
+bool
+bench_is_here(void)
+{
+	if (g_test_subprocess())
+		return true;
+	g_test_trap_subprocess(NULL, 60 * G_USEC_PER_SEC, G_TEST_SUBPROCESS_DEFAULT);
+	return false;
+}

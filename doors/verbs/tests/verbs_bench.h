@@ -77,6 +77,8 @@ struct ibv_wc bench_expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status
 bool bench_event_waits(struct ibv_comp_channel *channel);
 /* None comes for a while. */
 void bench_expect_none(struct ibv_cq *cq);
+/* A case about a line that a process writes once runs in a process of its own: true there. False: that process has ended. */
+bool bench_is_here(void);
 
 #define UNTIL(condition)                                             \
 	do {                                                         \
