@@ -222,6 +222,19 @@ def iscsi(adapter, **more):
                no_tsan='libiscsi reads what it has not set: it fails with MALLOC_PERTURB_, too', **more)
 
 
+def rpma(base):
+    """librpma: its far memory is a region that is read, written and flushed."""
+    return Row(name='rpma-' + device_of(base)[3:].replace('_', '-'), title='a program of librpma: Read, Write, flush, atomic Write, Send',
+               client='{build}/rpma-program {address} {port}', needs=('{build}/rpma-program',), says=('^all octets are right',), long=True, **base)
+
+
+def gloo(base):
+    """Gloo, which PyTorch uses. The ranks of a device that has addresses have one each."""
+    return Row(name='gloo-' + device_of(base)[3:].replace('_', '-'), title='a program of Gloo, its ibverbs transport: all-reduce, broadcast, barrier',
+               client='{build}/gloo-program 3 %s 0 {folder}' % device_of(base), needs=('{build}/gloo-program',),
+               says=('3 ranks: all results are right',), long=True, **{**base, 'address': LOOPBACK})
+
+
 def ceph(base):
     """A cluster on this host."""
     device = device_of(base)
@@ -301,7 +314,7 @@ ROWS = [
           FIO + ' --name=c --hostname={address} --rw=write --verb=' + verb, FIO + ' --name=s --rw=read --verb=' + other,
           says=(r'WRITE: bw=.* io=2048KiB',), silent=(r'fio: .*(?i:error|fail)',))
       for verb, other in (('write', 'write'), ('read', 'read'), ('send', 'recv'))),
-    migration('iwarp:lo'), late(iscsi('iwarp:lo')), ceph({'adapters': ('iwarp:lo',)}),
+    migration('iwarp:lo'), late(iscsi('iwarp:lo')), ceph({'adapters': ('iwarp:lo',)}), rpma({'adapters': ('iwarp:lo',)}),
     Row('fi_pingpong', 'fi_pingpong -p verbs', 'fi_pingpong -p verbs -e msg -c -I 20 -P {port} {address}',
         'fi_pingpong -p verbs -e msg -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}',
         result=DIFFERS, why='libfabric uses no loopback interface: it needs another one alone, as in it-run -a iwarp:eth0'),
@@ -414,7 +427,7 @@ ROWS = [
     perftest_roce('ib_send_lat', '-n 100 -c UD', long=True),
     perftest_roce('ib_write_lat', '-n 100 -c UC', long=True),
     perftest_roce('ib_read_lat', '-n 100', long=True),
-    late(migration('shm:ib', **SHM)), late(iscsi('shm:ib', **SHM)), ceph(SHM), ceph(ROCE),
+    late(migration('shm:ib', **SHM)), late(iscsi('shm:ib', **SHM)), ceph(SHM), ceph(ROCE), rpma(SHM), gloo(SHM), gloo(ROCE),
     Row('ucx_info', 'ucx_info -d', 'ucx_info -d', says=(r'Transport: rc_verbs\n# +Device: it_shm_ib:1', r'Transport: ud_verbs\n# +Device: it_shm_ib:1'),
         no_tsan=HOOKS, **SHM),
     ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs'),

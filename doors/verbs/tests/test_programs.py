@@ -202,7 +202,7 @@ def machine():
 
 
 def go(door, build, row):
-    needed = [word.format(machine=machine()) for word in row.programs()]
+    needed = [word.format(machine=machine(), build=build) for word in row.programs()]
     need_installed(door_programs.missing(needed), not row.long)
     if door.sanitizer == 'tsan' and row.no_tsan:
         raise Skipped(row.no_tsan)
