@@ -209,7 +209,7 @@ test_close_row(void)
 	enum {
 		MANY = 70
 	};
-	struct ibv_qp *kept[MANY];
+	struct ibv_qp *kept[MANY] = {NULL};
 	unsigned count = 0;
 	struct bench one;
 

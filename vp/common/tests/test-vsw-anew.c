@@ -183,8 +183,8 @@ accesses(struct bench *b, const struct vsw_mem_entry *entry)
 			const uint8_t *here =
 				result == VSW_MEM_OK ? vsw_mem_piece(&use, 0, &left) : NULL;
 
-			g_string_append_printf(text, "%u.%u: %d %zd, ", i, k, result,
-					       here != NULL ? here - b->data : -1);
+			g_string_append_printf(text, "%u.%u: %d %td, ", i, k, result,
+					       here != NULL ? here - b->data : (ptrdiff_t)-1);
 			vsw_mem_end(&use);
 		}
 	return g_string_free(text, FALSE);
