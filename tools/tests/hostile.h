@@ -51,8 +51,8 @@ int hostile_run(char **output, const struct hostile_server *server, const char *
 		...) G_GNUC_NULL_TERMINATED;
 
 /*
- * Run an honest client, which must succeed; it waits for places that the server has not freed yet. "@" stands for the
- * port.
+ * Run an honest client, which must succeed; it retries while the server has no free place. "@" in
+ * an argument stands for the port.
  */
 void hostile_honest(const struct hostile_server *server, const char *tool,
 		    ...) G_GNUC_NULL_TERMINATED;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Prints every path of an adapter to an address, a line for each: the spigot's number among those that have one, and the
- * source address. Called with ADAPTER ADDRESS.
+ * Prints a line for each path of an adapter to an address: the spigot's number among those that
+ * have a path, and the source address. Called with ADAPTER ADDRESS.
  */
 #include <arpa/inet.h>
 #include <it_api.h>

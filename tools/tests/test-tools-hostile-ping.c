@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Hostile clients of it-ping's server: they cut messages at each octet, send them out of turn, name
- * memory that they may not, and die.
+ * Hostile clients of it-ping's server: they cut messages at each octet, send them in the wrong
+ * order, name memory that they may not access, and die.
  */
 
 #include <arpa/inet.h>

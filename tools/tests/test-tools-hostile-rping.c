@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Hostile peers of it-ping --rping. Clients whose adverts are cut, too long, too large or of memory that
- * is not there, against the server; servers that write the wrong octets, at the wrong place or none, or
- * break off, against the client.
+ * Hostile peers of it-ping --rping. Clients whose adverts are cut, too long, too large or of memory
+ * that does not exist, against the server; servers that write the wrong octets, write to the wrong
+ * place, write nothing, or disconnect, against the client.
  */
 
 #include <poll.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Hostile clients of it-test's server: they send false plans, make no connections, make them out of
- * turn or for the run of another client, and die in between.
+ * Hostile clients of it-test's server: they send invalid plans, make no connections, make them in
+ * the wrong order or for the run of another client, and die in between.
  */
 
 #include <string.h>
@@ -386,8 +386,9 @@ test_silent(void)
 }
 
 /*
- * Runs that stopped take all three places: one after its plan, one with one of two connections, one
- * with all connections, when the server's threads wait. Other clients must get the places.
+ * Stopped clients take all three places: one stops after its plan, one with one of its two
+ * connections, one with all connections, when the server's threads wait. Other clients must get the
+ * places.
  */
 static void
 test_stopped_and_full(void)

@@ -106,8 +106,8 @@ class Absent:
             1, "it-info: there is no adapter named 'iwrap'; did you mean 'iwarp'?")
 
     def no_devices(self):
-        """The library finds the provider `ib` of the build folder, and the message says for what
-        that provider waits."""
+        """The library finds the provider `ib` of the build folder, and the message names what that
+        provider lacks."""
         if not self.ib_built:
             self.info('ib:mlx5_0', '; the provider ib is not part of this build')
             return

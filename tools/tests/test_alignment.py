@@ -125,8 +125,8 @@ def crowd():
 
 
 def octets(port):
-    """The octets that the client has sent on its busiest connection, and all that are in that
-    connection's socket."""
+    """Returns two numbers of octets for the client's busiest connection: sent without those that
+    were sent again, and sent or still queued in the socket."""
     shown = subprocess.run(['ss', '-tinH', 'state', 'established', 'dport', '=', port], capture_output=True, text=True,
                            check=True).stdout
     most = (0, 0)

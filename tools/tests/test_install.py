@@ -54,7 +54,7 @@ class Install:
         return path
 
     def header(self, header, compiler, suffix, standard):
-        """A header compiles alone, without another one before it, and without a warning."""
+        """Each header compiles by itself, without a warning."""
         path = self.scratch('alone' + suffix, f'#include <{header}>\n')
         package = 'rnicpi' if header.startswith('rnicpi/') else 'itapi'
         for bindings in BINDINGS if package == 'itapi' else [[]]:
@@ -104,7 +104,7 @@ class Install:
             raise installed.Failed(f'broken are {broken}')
 
     def adapters(self, program='adapters'):
-        """The adapters that a program lists which was compiled against the installation."""
+        """Returns the adapters that a program lists, after compiling it against the installation."""
         path = self.scratch(program)
         if not os.path.exists(path):
             self.there.compile([os.path.join(self.source, 'tools/tests/list_adapters.c')], path, options=STRICT)

@@ -70,8 +70,9 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Activated(Daemon):
-    """A kald that is started as systemd does it: with its socket, and with a socket for its
-    reports. `other`: that socket is for another process; `count`: the number of sockets."""
+    """A kald that is started as systemd starts it: with its listening socket, and with a socket for
+    its notifications. `other`: the socket is meant for another process; `count`: the number of
+    sockets."""
 
     def __init__(self, kald, other=0, count=1):
         self.folder = tempfile.TemporaryDirectory(prefix='kalctl.')
@@ -199,7 +200,8 @@ def agrees(tools, kald):
 
 
 def unseen(tools, kald):
-    """A process with ITAPI_LIVE=off, invalid command lines, and the line of ITAPI_STATS at the end."""
+    """Tests a process with ITAPI_LIVE=off, invalid command lines, and the line of ITAPI_STATS at
+    the end."""
     del kald
     with tempfile.TemporaryDirectory(prefix='live.') as folder:
         stats = os.path.join(folder, 'stats')

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""kalctl with daemons that the test plays, and with a kald whose clients the test plays.
+"""kalctl with daemons that the test simulates ("played"), and with a kald whose clients the test
+simulates.
 
 Usage: test_kalctl_played.py TOOLS KALD      (TAP)
 """
@@ -128,8 +129,8 @@ class Played:
 
 
 def numbers(tools, kald):
-    """kalctl shows what a process uses, not what was lent to it, with units and peers, in the right
-    columns."""
+    """kalctl shows what a process uses, not the amount that kald granted it in advance, with units
+    and peers, in the right columns."""
     with Daemon(kald) as daemon:
         with Played(daemon, 'lent.qp=90', 'lent.cq=80', 'lent.mr=70', 'lent.memory=9000000', 'used.qp=6', 'used.cq=5', 'used.mr=4',
                     'used.memory=3200000', '+7', '+8', '-8', 'page') as one:
@@ -223,7 +224,7 @@ class Fake:
 
 
 def hastily(tools, fake, *words):
-    """Runs kalctl with a played daemon; kalctl must fail soon, whatever the daemon sends."""
+    """Runs kalctl with a simulated daemon; kalctl must fail soon, whatever the daemon sends."""
     try:
         done = subprocess.run([os.path.join(tools, 'kalctl'), *words], env=fake.environment, capture_output=True, text=True, check=False,
                               timeout=HASTE)

@@ -19,7 +19,8 @@ ADAPTER = 'tiny'
 
 
 def lists(program, library, subfolder, provider, there):
-    """The two lists of the program; the device appears between them, or is `there` from the beginning."""
+    """Returns the two lists that the program prints; the device appears between them, or is `there`
+    from the beginning."""
     with tempfile.TemporaryDirectory() as place:
         folder, device = os.path.join(place, subfolder), os.path.join(place, 'device')
         os.makedirs(folder)

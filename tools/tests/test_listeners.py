@@ -59,7 +59,7 @@ def test_local_network():
 
 
 def test_shared_address():
-    """One address on two interfaces, as servers behind a load balancer have it."""
+    """Two interfaces have the same address, as on servers behind a load balancer."""
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         here.address('lo', '192.0.2.77/32', '2001:db8::77/128')

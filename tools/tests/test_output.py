@@ -186,7 +186,8 @@ def copied_without_report(tools):
 
 
 def reports(build, report):
-    """it-certify and it-wire: a report that cannot be written, and one for a reader behind a pipe."""
+    """A report of it-certify reaches a reader behind a pipe; if it cannot be written, the program
+    fails."""
     page = [os.path.join(build, 'conformance/judge/certify/it-certify'), 'page', report]
     with Folder() as folder:
         pipe = os.path.join(folder.path, 'pipe')

@@ -72,7 +72,7 @@ class Bench:
 
     def needs_requests(self, always=False):
         """Skips a case in which one side may have no request outstanding when its peer dies, if
-        nothing but a request shows the death."""
+        only an unanswered request reveals the death."""
         if self.adapter.startswith('roce') and not always:
             raise Skipped('only a request without an answer shows that the peer has died')
 

@@ -142,7 +142,7 @@ def no_config(tools):
 
 
 def odd_adapters(tools, odd):
-    """Adapters that are listed but cannot be opened: each with its own reason."""
+    """Each adapter that is listed but cannot be opened has a reason of its own."""
     with Folder() as folder:
         shutil.copy(odd, folder.path)
         judge_odd(tools, plain(ITAPI_PROVIDER_PATH=folder.path))
@@ -173,8 +173,8 @@ def now(row):
 
 
 def settings(tools):
-    """Each value with its origin: default, environment, a file with its line, or a variable that
-    overrides a key."""
+    """`it-info --env` lists each value with its origin: default, environment, the line of a file,
+    or a variable that overrides a key."""
     for row in rows(tools, 0, **plain()).values():
         need(row['origin'] == 'default' and row['value'] == row['default'] and row['meaning'] and row['range'] and
              row['set_uid'] is False, '%r' % row)
@@ -196,8 +196,8 @@ def settings(tools):
 
 
 def bad_settings(tools):
-    """Invalid values, and variables that no code reads: a warning when an adapter is used, and a
-    row in the list."""
+    """Invalid values, and variables that no code reads, cause a warning when an adapter is used,
+    and are marked in the list."""
     there = plain(ITAPI_SPIN_US='soon', ITAPI_MPA_CRC='no', ITAPI_LGO='debug', ITAPI_OTHER_THING='1')
     found = rows(tools, 1, **there)
     for name, wanted in {

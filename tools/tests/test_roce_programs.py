@@ -65,8 +65,8 @@ class Side:
 
 
 def listens(host, row):
-    """Whether the server is ready: it listens at its TCP port; or, for some programs, at the port
-    of RoCE, and has had a moment more."""
+    """Whether the server is ready: it listens at its TCP port, or, for a row with `ready`, the UDP
+    port of RoCE is open."""
     if row.ready:
         return re.search(r':4791\s', host.run('ss', '-ulnH').stdout)
     return re.search(r':%d\s' % PORT, host.run('ss', '-tlnH').stdout)

@@ -40,7 +40,7 @@ class Kald:
         self.process.wait(PATIENCE)
 
     def members(self, tools, count):
-        """Wait until `count` processes share the address; their slots by pid."""
+        """Waits until `count` processes share the address, and returns their slots by pid."""
         until = time.monotonic() + 20
         while True:
             done = finish(subprocess.Popen([os.path.join(tools, 'kalctl'), '-s', self.socket, 'shares'],

@@ -27,7 +27,7 @@ def need(true, what):
 
 
 def listening(tools, name, *arguments, **environment):
-    """A server, with a pipe of one page as its stderr. Only the first line of it is read."""
+    """Starts a server whose stderr is a pipe of one page; reads only its first line."""
     process = subprocess.Popen(command(tools, name, ['-p', '0', *arguments]), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0,
                                env={**os.environ, **environment})
