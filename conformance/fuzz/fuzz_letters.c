@@ -6,8 +6,8 @@
  * it-cp, the plans of it-test; and the function that makes a peer's texts safe to print. The first
  * octet of the input picks one of them.
  *
- * The harness is linked without the library: a mailbox that delivers the input replaces a
- * connection.
+ * The harness is linked without the library: in place of a connection, a mailbox delivers the
+ * input.
  */
 #include "fuzz.h"
 

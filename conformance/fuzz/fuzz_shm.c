@@ -8,7 +8,8 @@
  * acts as an application. Whatever is sent, memory that no key opens must stay unchanged, no
  * descriptor may leak, and another connection must work.
  *
- * Input: an octet of options, then commands of one octet, each with what it needs. Time is virtual, and goes on with each look at it.
+ * Input: an octet of options, then commands of one octet, each with its arguments. Time is virtual, and advances each
+ * time it is read.
  */
 #include "fuzz.h"
 

@@ -4,9 +4,9 @@
 /*
  * The receive path of vp/iwarp: a stream of octets into a connected queue pair.
  *
- * The input is commands: frames, right ones and wrong ones, raw octets, in pieces of any size; posts, Reads that are
- * outstanding, time that passes, ends of either side. One adapter lives as long as the process; each input
- * has a queue pair and a stream of its own. Time is virtual and there is no thread, so a run repeats exactly.
+ * The input is a list of commands: send a correct or wrong frame, or raw octets, in pieces of any size; post; make
+ * Reads outstanding; let time pass; end either side. One adapter lives as long as the process; each input has a
+ * queue pair and a stream of its own. Time is virtual and there is no thread, so a run repeats exactly.
  *
  * Streams are socket pairs, which take a tenth of the time of TCP connections. getsockopt() is
  * wrapped, so that the provider takes them for TCP, with a segment size that the input chooses.

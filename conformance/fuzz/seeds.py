@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes first inputs for the fuzzers into FOLDER/NAME, from the wire vectors and from what the tests do.
+"""Writes first inputs for the fuzzers into FOLDER/NAME, from the wire vectors and from the steps of
+the tests.
 
 A harness's source says how it reads its input. Usage: seeds.py FOLDER
 """

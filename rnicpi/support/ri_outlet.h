@@ -76,9 +76,8 @@ struct ri_outlet {
  */
 bool ri_outlet_direct(struct ri_outlet *outlet, int fd);
 /**
- * Write a text. Never blocks, allocates nothing, keeps errno, is not a cancellation point. Any
- * thread. @param spare the text may not use the last quarter of the ring: many such texts can be
- * caused by a peer
+ * Write a text. Never blocks, allocates nothing, keeps errno, is not a cancellation point. Any thread.
+ * @param spare the text may not use the last quarter of the ring, because a peer can cause many such texts
  */
 void ri_outlet_write(struct ri_outlet *outlet, const char *text, size_t len, bool spare);
 /** Wait until all is written, for at most @p ms milliseconds. @return true: all is written */

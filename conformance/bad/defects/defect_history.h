@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What defects remember of queue pairs, where a device fails only after a certain history: one record for each queue pair,
- * found by its context number, and with it the requests of one work queue whose completions were not polled. One lock
- * guards all records; it is taken behind the lock of wrap_obj::held, and before wrap_rnic::lock.
+ * Records of queue pairs, for defects that appear only after a certain history. Each queue pair has one, found by its
+ * context number, with the requests of one work queue whose completions were not polled. One lock guards all records;
+ * it is taken after the lock of wrap_obj::held, and before wrap_rnic::lock.
  */
 #ifndef DEFECT_HISTORY_H
 #define DEFECT_HISTORY_H

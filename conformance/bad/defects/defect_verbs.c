@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What programs of InfiniBand's verbs use and IT-API does not [RI 10.49] to [RI 10.54]: inline and immediate data, unreliable
- * connections, groups, I/O addresses, queue pairs that are brought up by attributes.
+ * Defects in features that programs of InfiniBand's verbs use and IT-API does not [RI 10.49] to [RI 10.54]: inline and
+ * immediate data, unreliable connections, groups, I/O addresses, queue pairs that are brought up by attributes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,11 @@ claim something.
 
 A set depends only on its number and the seed. A topic of cases is not repeated: if an earlier
 set lacked the same claims, among those that the topic's sources name, the topic is left out.
-Sets of one claim (--single) share nothing: so each claim alone is missing in every case. With
---alone the adapters have one claim of version 1.7 each, or none, and are judged by the topics
-about those claims. With --beside they have the claims of the template and one more, and have
-every topic. With --none there is one adapter that claims nothing at all, and has every topic.
+Sets of one claim (--single) have no claim in common, so every case runs without each claim in
+turn. With --alone the adapters have one claim of version 1.7 each, or none, and are judged by
+the topics about those claims. With --beside they have the claims of the template and one more,
+and have every topic. With --none there is one adapter that claims nothing at all, and has every
+topic.
 
 Usage: sets.py --certify PROGRAM --lacking OBJECT --adapter NAME [--count N] [--first N] [--seed N] [--sample PERCENT]
        [--single | --alone | --beside | --none] [--quick] [--jobs N]
@@ -78,7 +79,8 @@ NAMES = {
 
 
 def claims():
-    """The claims that conformance/bad/lacking can withdraw, without max_read_sge, which only its thing "segments" lowers."""
+    """Returns the claims that conformance/bad/lacking can withdraw by their names. Only its word
+    "segments" lowers max_read_sge."""
     names = re.findall(r'^\tCLAIM\((\w+)\),', (ROOT / 'conformance/bad/lacking/lacking.c').read_text('ascii'), re.M)
     return [name for name in names if name != 'max_read_sge']
 

@@ -29,8 +29,8 @@ struct wrap_tables {
 };
 
 /*
- * Copy `of`, with its version if that is older than ours: its structs end where they ended then. False: it is of another
- * major version, and nothing was copied.
+ * Copy `of`, with its version if that is older than ours, so that its structs keep the sizes of that version. False:
+ * `of` has another major version, and nothing was copied.
  */
 bool wrap_tables_copy(struct wrap_tables *out, const struct ri_provider *of);
 /* Make the provider's pointers to tables name those of `out`, all of them. */

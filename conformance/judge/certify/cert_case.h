@@ -13,8 +13,9 @@
  * Cases run in a child process, in the order of the table. The first expectation that does not hold ends the case and
  * its process: the runner starts another one for the cases behind it. So a case needs no way out of a failure, and a
  * crash, a hang or a damaged heap costs one case. Each case has a certifying host of its own (cert_host.h) and opens
- * adapters with cert_node_open(). What it leaves behind is closed when it returns; then the frame expects that the
- * provider has given back all timers, tasks, watches and memory of the host, and that no upcall broke the rules.
+ * adapters with cert_node_open(). When the case returns, the adapters that it left open are closed; then the frame
+ * expects that the provider has given back all timers, tasks, watches and memory of the host, and that no upcall broke
+ * the rules.
  */
 
 #include <glib.h>
@@ -38,9 +39,9 @@ struct cert_case {
 	const char *title; /**< What must hold: one sentence without a full stop. */
 	const char *rule;  /**< Paragraphs that it judges, such as "[RI 5.3.1] [RI 10.1]". */
 	/**
-	 * Attributes of the profile, by their names in ri_rnic_attr, separated by spaces: the case applies if each is
-	 * true, not 0, or has the bit. "!srq": not claimed; "cm_forms:RI_CM_STREAM": a bit or a value by its name.
-	 * NULL: it applies to every adapter.
+	 * Attributes of the profile, by their names in ri_rnic_attr, separated by spaces: the case applies if each of
+	 * them is true or not 0. "!srq": it must not be claimed; "cm_forms:RI_CM_STREAM": it must have that bit or
+	 * value. NULL: it applies to every adapter.
 	 */
 	const char *needs;
 	/**
@@ -67,7 +68,7 @@ struct cert_set {
 /** All sets, in the order of cases/meson.build; ends with NULL. */
 extern const struct cert_set *const cert_sets[];
 
-/** @name What a case is given
+/** @name Arguments of a case
  * @{ */
 /** The provider, as the registry took it over: tables complete, a stub in the place of each absent entry. */
 const struct ri_provider *cert_provider(const struct cert *cert);
@@ -87,7 +88,7 @@ uint32_t cert_random_below(struct cert *cert, uint32_t bound);
 gint64 cert_duration_us(const struct cert *cert);
 /** @} */
 
-/** @name What a case says
+/** @name Output of a case
  * @{ */
 /** A line for the report; the last ones are kept with a failure. */
 void cert_note(struct cert *cert, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -101,7 +102,8 @@ void cert_figure(struct cert *cert, const char *curve, const char *unit, double 
 
 /**
  * @name Expectations
- * Each one that does not hold is recorded with what was expected and what was seen, and ends the case.
+ * An expectation that does not hold is recorded with the expected and the observed value, and ends the
+ * case.
  * @{
  */
 /** The failure itself: @p what was expected to be @p expected, and was @p seen. */

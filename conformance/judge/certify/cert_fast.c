@@ -3,8 +3,8 @@
 
 /*
  * The fast path as cases call it: each entry records for its thread which call it is in, and calls
- * the provider's entry. So an upcall can be judged by what its thread is doing. A process certifies
- * one provider, so there is one table.
+ * the provider's entry. So an upcall can be judged by the call that its thread is in. A process
+ * certifies one provider, so there is one table.
  */
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 /**
  * @file cert_frame.h
- * @brief What runs cases, for the files of the frame. Cases do not include it.
+ * @brief The functions that run cases, for the files of the frame. Cases do not include this file.
  */
 
 #include <pthread.h>
@@ -46,8 +46,8 @@ struct cert {
 void cert_record(const struct cert_setup *setup, const char *kind, const char *const *words);
 
 /**
- * Waits until the service thread has done what it was asked to do before, so that an upcall that is
- * already due is recorded. Waits at most a second, since that thread may wait for the calling one.
+ * Waits until the service thread has done its due work, so that an upcall that is already due is
+ * recorded. Waits at most a second, since that thread may be waiting for the calling one.
  */
 void cert_host_settle(struct cert_host *host);
 

@@ -45,8 +45,10 @@ void cert_host_copy_only(struct cert_host *host, bool on);
 unsigned cert_host_attached(const struct cert_host *host);
 unsigned cert_host_watched(struct cert_host *host);
 /**
- * @name Memory that runs out Allocations of the calling thread, by malloc and its like and by
- * anonymous mmap, fail as ordered. Those of the host's own services neither count nor fail. @{
+ * @name Memory that runs out
+ * Allocations of the calling thread, by malloc and its like and by anonymous mmap, fail as ordered.
+ * Those of the host's own services neither count nor fail.
+ * @{
  */
 /** False: the allocator of this process is a sanitizer's or valgrind's. */
 bool cert_host_can_starve(void);
@@ -60,8 +62,8 @@ long cert_host_blocks(void);
 /** Is the calling thread the service thread of the host? */
 bool cert_host_on_service_thread(const struct cert_host *host);
 /**
- * Entries of a folder: /proc/self/fd counts descriptors, /proc/self/task threads. UINT_MAX: there is no descriptor left to look. 0: there
- * is no such folder.
+ * Counts the entries of a folder: /proc/self/fd gives the descriptors, /proc/self/task the threads. UINT_MAX: no
+ * descriptor is left to open the folder. 0: there is no such folder.
  */
 unsigned cert_entries_of(const char *folder);
 /** ri_owner::mem_owner of this process. */

@@ -7,9 +7,9 @@
  * @file cert_node.h
  * @brief The access layer of a case: adapters, queue pairs, memory and events, through the tables of RNIC-PI alone.
  *
- * A case that wants something other than what a helper does calls the tables itself: they are in cert_node::p. What the
- * helpers create is expected to succeed. Upcalls are recorded; one that breaks a rule fails the case at its end: inside
- * a control verb (CERT_VERB), for an object that is destroyed or was never created, after the close of the adapter.
+ * A case that needs something else than the helpers do calls the tables itself: they are in cert_node::p. The helpers
+ * expect that each creation succeeds. Upcalls are recorded; one that breaks a rule fails the case at its end: inside a
+ * control verb (CERT_VERB), for an object that is destroyed or was never created, after the close of the adapter.
  */
 
 #include "cert_case.h"
@@ -109,7 +109,7 @@ struct cert_region *cert_region_new_in(struct cert_node *node, struct ri_pd *pd,
 void cert_region_free(struct cert_region *region);
 /**
  * Expects that no octet close to the region has changed, in front of it or behind it. The frame does it for each region
- * when the region is freed or its node is closed, so a case only calls this to name the step that broke them.
+ * when the region is freed or its node is closed; a case calls this itself only to show which step changed them.
  */
 void cert_region_guards(const struct cert_region *region);
 /** A pattern that depends on @p seed and the position. */

@@ -5,7 +5,7 @@
 
 /**
  * @file cert_record.h
- * @brief What it-certify-cases tells its runner.
+ * @brief The records that it-certify-cases sends its runner.
  *
  * A record is a line of words that are separated by tabs and escaped as C strings. Each is written at once, since it may
  * be the last thing that the process does. The first word is one of these; its arguments are in the comment.

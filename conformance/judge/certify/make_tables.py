@@ -17,12 +17,12 @@ MEMBER = re.compile(r'^\t(?:bool|u?int\d+_t|char)\s+(\w+)(?:\[\d+\])?;\s*/\*\*<(
 
 
 def plain(comment):
-    """The text of a comment in one line."""
+    """Returns the text of a comment as one line."""
     return ' '.join(line.strip().lstrip('*').strip() for line in comment.split('\n')).strip()
 
 
 def sentence(text):
-    """The first sentence, without its full stop and without citations."""
+    """Returns the first sentence, without its full stop and without citations."""
     text = re.sub(r'\s*\[(?:IT|RI|WIRE) [\d.]+\](?:, \[(?:IT|RI|WIRE) [\d.]+\])*', '', text)
     text = re.split(r'(?<=[a-z0-9)])\. (?=[A-Z])', text, maxsplit=1)[0].rstrip('.')
     return text if '_' in text.split()[0] else text[0].upper() + text[1:]

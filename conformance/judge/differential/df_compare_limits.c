@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Affiliated events and low watermarks. Each event of a watermark comes once, where one is due. An event that tells of an
- * error of an endpoint belongs to an end of its connection; which one comes, and when, is left to the adapter [IT 14.2],
- * [IT 14.5]. Nothing else fails in a program.
+ * Affiliated events and low watermarks. A watermark that is passed raises its event exactly once. An event that reports
+ * an error of an endpoint belongs to an end of its connection; which one comes, and when, is left to the adapter [IT
+ * 14.2], [IT 14.5]. Programs cause no other failures.
  */
 #include "df_compare.h"
 #include "it_ext.h"

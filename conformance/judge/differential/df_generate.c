@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Makes a program from a seed. A model runs beside the generator, so that most steps are useful: it connects what is
- * unconnected, sends where a receive is posted, stays within regions. About one step in ten is chosen without regard
- * to that. The generator's model assumes an adapter with every ability, so programs do not depend on adapters.
+ * Makes a program from a seed. A model runs beside the generator, so that most steps are useful: it connects
+ * endpoints that are unconnected, sends where a receive is posted, and stays within regions. About one step in ten
+ * is chosen without regard to that. The generator's model assumes an adapter with every ability, so programs do not
+ * depend on adapters.
  */
 #include "df_generate.h"
 

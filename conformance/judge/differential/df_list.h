@@ -3,9 +3,9 @@
 
 /*
  * Memory that buffer lists combine [IT 8.9]. Behind the arena of a node lie units of memory in a
- * shuffled order: programs and the model number their octets in another order than their addresses.
- * Only a list reaches them as one range, so an adapter that takes the pieces in another order, or
- * cuts them wrongly, writes elsewhere.
+ * shuffled order: programs and the model number the octets differently from their addresses. Only a
+ * list reaches them as one range, so an adapter that takes the pieces in another order, or cuts
+ * them wrongly, writes elsewhere.
  */
 #ifndef DF_LIST_H
 #define DF_LIST_H

@@ -18,9 +18,9 @@
  * that appears only then is printed without shrinking.
  *
  * A disagreement is shrunk, unless --no-shrink is given, and printed with its seed and the program as
- * text, which --program performs again. ITAPI_TEST_PROGRAMS in the environment is a limit to --count,
- * for checks that take their time. The output is TAP, one test an adapter; exit status 1 says
- * that something disagreed, 2 that the arguments are wrong.
+ * text, which --program performs again. ITAPI_TEST_PROGRAMS in the environment limits --count, for
+ * checks that are slow. The output is TAP, one test per adapter; exit status 1 means a disagreement,
+ * 2 invalid arguments.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
  * The model: results as the book of IT-API in doc/spec states them. df_model.c has endpoints, connections and
  * settlements, df_model_work.c work requests, df_model_objects.c regions and windows, df_model_srq.c shared receive
  * queues, df_model_limits.c their watermarks, df_model_privileged.c links of regions, df_model_datagram.c datagrams,
- * df_model_connect.c attempts to connect, df_model_changes.c changes of what lives on, df_model_faults.c spigots and adapters that fail, df_model_memory.c octets.
+ * df_model_connect.c attempts to connect, df_model_changes.c changes of existing objects, df_model_faults.c spigots and
+ * adapters that fail, df_model_memory.c octets.
  */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H

@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Changes of objects that live on: attributes of endpoints [IT 3], sizes of dispatchers [IT 6.5]
- * and of shared receive queues [IT 12.11], listeners that go and come back. A changed object
- * behaves as if it had been created with the new attributes.
+ * Changes of objects that live on: attributes of endpoints [IT 3], sizes of dispatchers [IT 6.5] and of shared receive
+ * queues [IT 12.11], listeners that are freed and created again. A changed object behaves as if it had been created
+ * with the new attributes.
  *
- * Not determined, and so left out: a size below what is outstanding where the adapter may grant more than is asked for, and
- * the depths of Reads of an established connection, which has negotiated them.
+ * The specification leaves these open, so programs do not contain them: a size below the outstanding number, because
+ * the adapter may grant more than is requested, and the depths of Reads of an established connection, which has
+ * negotiated them.
  */
 #include "df_model.h"
 

@@ -5,16 +5,17 @@
  * Spigots that go down and up, and adapters that fail beyond repair [IT 14.3], [IT 14.6], [IT 14.7], on an adapter with the
  * fault door.
  *
- * A spigot raises one unaffiliated event for each change. They go to the IA's dispatcher in their order; those that find it
- * full or absent are lost [IT 6.1.4], [IT 6.7.3]. A spigot that is down ends no connection: what is posted waits, so the
- * settlement of such a group begins with the spigot going up. A datagram is lost or not, so none is sent meanwhile.
+ * A spigot raises one unaffiliated event for each change. The events are queued in the IA's dispatcher in order, and
+ * are lost if it is full or absent [IT 6.1.4], [IT 6.7.3]. A spigot that is down ends no connection: posted requests
+ * wait, so the settlement of such a group begins when the spigot goes up. A datagram may or may not be lost, so none is
+ * sent meanwhile.
  *
  * The failure of an adapter raises no event. Its connections break; then each call whose first
  * handle is valid reports the failure by its status [IT 1.6], except calls that free. A status for
  * an invalid argument may be returned instead [IT 1.2].
  *
- * Left out: the spigots of an adapter without the fault door. They are interfaces of the host, which no program changes
- * for itself; the test `spigot` of itapi/tests does so in a network namespace. No adapter raises
+ * The spigots of an adapter without the fault door are left out. They are interfaces of the host, which a program
+ * cannot change; the test `spigot` of itapi/tests does so in a network namespace. No adapter raises
  * IT_ASYNC_UNAFF_SEVD_ENQUEUE_FAILURE [IT 14.4].
  */
 #include "df_model.h"

@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Watermarks of shared receive queues and of their endpoints [IT 12.7] to [IT 12.10]. Their events
- * have no order relative to other events, so the model only predicts which of them have come by the
- * end of a settlement: one for each watermark that was passed, and no other. A low watermark is
- * passed by the number of receives that are left, which every settlement knows.
+ * Watermarks of shared receive queues and of their endpoints [IT 12.7] to [IT 12.10]. Their events have no order
+ * relative to other events, so the model only predicts which of them have come by the end of a settlement: one for each
+ * watermark that was passed, and no other. Whether a low watermark is passed depends on the number of remaining
+ * receives, which every settlement knows.
  *
- * The high watermarks count receives whose completions were not taken. So a settlement that passes one leaves the
- * completions of that node where they are until the event, or the end of the connection, is there. An end of another
- * connection of the node makes that impossible, because its completions must be taken at once (R-05): then the event may
- * come or not, now or later, and that endpoint stays in doubt.
+ * The high watermarks count receives whose completions were not dequeued. So a settlement that passes one does not
+ * dequeue completions of that node until the event, or the end of the connection, has come. If another connection of
+ * the node ends, its completions must be dequeued at once (R-05): then the model does not predict whether and when the
+ * event comes to that endpoint.
  */
 #include "df_model.h"
 

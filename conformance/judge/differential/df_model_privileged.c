@@ -6,8 +6,9 @@
  * away, buffer lists, and direct regions, which name memory by I/O addresses. Without the privilege, or where the adapter
  * lacks them, each of them is refused.
  *
- * Not determined, and so left out: a link with more pieces than a registered range surely has, what it_lmr_modify does
- * with a list, an unlink through an endpoint of another zone, and the state of a region whose link was flushed.
+ * The specification leaves these open, so programs do not contain them: a link with more pieces than a registered range
+ * is sure to have, what it_lmr_modify does with a list, an unlink through an endpoint of another zone, and the state of
+ * a region whose link was flushed.
  */
 #include "df_list.h"
 #include "df_model.h"

@@ -9,8 +9,8 @@
  * All memory into which the message may have gone is undefined for the model. The "take" contains
  * the octets, and the comparison looks for them in the receive that the completion names.
  *
- * Not determined, and so left out: messages for which the receives would give different results, and messages near
- * the end of a connection, since a receive may have been taken or not then.
+ * Two kinds of messages are left out because their results are open: those whose result depends on which receive
+ * they take, and those near the end of a connection, which may or may not take a receive.
  */
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * Work requests of the model [IT 7], [IT 8]. A request that was not refused is flushed at once if its endpoint's
  * connection has ended; otherwise it runs, and either works or breaks the connection. An error at the near end
  * completes the request with its status. An error at the far end does so only if the transport acknowledges each
- * request (IB). On iWARP the request may have completed successfully before, so success and flush are right too, also
- * for requests posted after it. Freedoms: early.
+ * request (IB). On iWARP the request may have completed successfully before, so success and flush are correct, too,
+ * even for requests posted after it. Freedoms: early.
  */
 #include <string.h>
 
@@ -298,9 +298,9 @@ run_remote_unlink(struct df_model *model, const struct df_step *step, struct df_
 /* --- proof --------------------------------------------------------------------------------- */
 
 /*
- * Does it take another request to prove that this one has ended? A completion proves that the
- * request, and all requests before it, are done at this side. The completion of a Read, and that of
- * a Send whose receive has completed, also prove it for the peer.
+ * Does only a further request prove that this one has ended? A completion proves that its request,
+ * and all requests before it, are done at this side. The completion of a Read, and that of a Send
+ * whose receive has completed, also prove it for the peer.
  */
 static bool
 needs_proof(const struct df_step *step)

@@ -4,8 +4,8 @@
 /*
  * A program: steps as data, and as text that can be stored, read and run again. The world of a program is fixed: two
  * nodes, each an adapter of its own with two protection zones and an arena of memory, and numbered places for
- * objects. Even places are on node 0, odd places on node 1. A step names places, and means the object that is there
- * at that time.
+ * objects. Even places are on node 0, odd places on node 1. A step names places, and acts on the objects that are
+ * there when it runs.
  */
 #ifndef DF_PROGRAM_H
 #define DF_PROGRAM_H

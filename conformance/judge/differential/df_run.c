@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Turns steps into calls. An object that does not exist becomes a NULL handle; a context that is to be invalid is
+ * Turns steps into calls. An object that does not exist becomes a NULL handle; a context that must be invalid is
  * made different from every valid one.
  */
 #include "df_run.h"

@@ -3,8 +3,8 @@
 
 /*
  * Shrinking by delta debugging: leave out sequences of steps, long ones first, as long as the rest still fails; then
- * simplify the remaining steps. Any sequence of steps is a program, so nothing must be repaired: the model says what
- * the rest must show.
+ * simplify the remaining steps. Any sequence of steps is a valid program, for which the model predicts the results,
+ * so the rest needs no repair.
  */
 #include "df_shrink.h"
 

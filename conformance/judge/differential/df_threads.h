@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Several programs at the same time, each in a thread, on the same two IAs. Each has its own zones, dispatchers, listens
- * and objects, so none can see what another does, and each must show what it shows alone.
+ * Several programs at the same time, each in a thread, on the same two IAs. Each has its own zones, dispatchers,
+ * listens and objects, so none can see what another does, and each must give the results that it gives alone.
  */
 #ifndef DF_THREADS_H
 #define DF_THREADS_H

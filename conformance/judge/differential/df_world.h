@@ -97,8 +97,8 @@ char *world_ias_close(struct world_ias *ias);
 struct world *world_open(const struct world_ias *ias);
 /*
  * Free everything but the IAs, children first; returns the name of the object that could not be
- * freed, or NULL. By force: frees what can be freed. The remaining objects end with the IAs and may
- * use the memory until then, so the memory stays.
+ * freed, or NULL. `by_force` frees as many objects as possible. The remaining objects end with the
+ * IAs and may use the memory until then, so the memory is kept.
  */
 char *world_close(struct world *world, bool by_force);
 /* Those of the zone of an endpoint; they are made when they are needed first, since an adapter may have few regions. */

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-wire judges an iWARP peer: it plays cases from scripts over plain TCP, right and deliberately wrong, and compares
- * what comes back with what the RFCs say. A helper beside the stack under test does what the cases need (wire_peer.h).
+ * it-wire judges an iWARP peer: it plays cases from scripts over plain TCP, with correct and deliberately wrong
+ * frames, and compares the peer's answers with the RFCs. A helper beside the stack under test makes that stack do what
+ * the cases need (wire_peer.h).
  *
  *   wire_script   cases from files           wire_run     one case; the good connection beside it
  *   wire_conn     TCP, and its record        wire_start   the MPA start-up

@@ -39,7 +39,7 @@ VERDICT = re.compile(r'(not ok|ok) \d+ - (\S+?):?(?: (.*))?$')
 
 
 class Result:
-    """The result of a case: its outcome, and why."""
+    """The outcome of a case, and the reason."""
 
     def __init__(self, outcome, text=''):
         self.outcome, self.text, self.capture, self.notes = outcome, text, None, []

@@ -5,7 +5,8 @@
 
 /**
  * @file wire_frame.h
- * @brief FPDUs of iWARP, written and read. It-wire has a codec of its own, so that no error of a provider hides here.
+ * @brief Writes and reads FPDUs of iWARP. This codec shares no code with a provider, so that it cannot share its
+ * errors.
  *
  * Standards: RFC 5040 section 4, RFC 5041 section 4, RFC 5044 section 4, RFC 7306 section 4.
  */

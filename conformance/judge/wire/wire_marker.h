@@ -5,7 +5,7 @@
 
 /**
  * @file wire_marker.h
- * @brief MPA markers (RFC 5044 section 4.3), written and read, right and wrong.
+ * @brief Writes correct and wrong MPA markers (RFC 5044 section 4.3), and reads them.
  *
  * A marker lies at each 512th octet of a stream, counted from its first octet of full operation:
  * two reserved octets and FPDUPTR, the octets from the length field of its FPDU to itself. One
@@ -29,8 +29,8 @@ struct wire_mark_fault {
 };
 
 /**
- * @brief Append the octets of one FPDU, with markers at the places that the position in the stream
- * requires. @param[in] position octets of the stream before the FPDU
+ * @brief Append the octets of one FPDU, with markers where its position in the stream requires them.
+ * @param[in] position  octets of the stream before the FPDU
  * @param[in] fault     the fault to put into the markers, or NULL
  * @return how many markers were put in
  */

@@ -5,9 +5,10 @@
 
 /**
  * @file wire_peer.h
- * @brief The helper beside the stack under test: what it is asked over a TCP connection of its own.
+ * @brief Asks the helper beside the stack under test, over a TCP connection of its own.
  *
- * A question is a line of words, and so is its answer: "ok KEY=VALUE..." or "no REASON". README.md has the list.
+ * A question is a line of words, and so is its answer: "ok KEY=VALUE..." or "no REASON". The table `questions`
+ * of peer/peer_main.c has the list.
  */
 
 #include <netinet/in.h>
@@ -19,7 +20,7 @@
 struct wire_peer;
 
 /**
- * @brief Reach a helper.
+ * @brief Connect to a helper, or start one.
  * @param[in] where    HOST:PORT of a helper that runs; NULL if @p command is given
  * @param[in] command  a command that starts a helper, which prints "control PORT" first; or NULL
  */

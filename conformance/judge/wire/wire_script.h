@@ -5,7 +5,7 @@
 
 /**
  * @file wire_script.h
- * @brief Cases, read from files. README.md has the language.
+ * @brief Reads cases from files; CASES.md describes their language.
  */
 
 #include <glib.h>

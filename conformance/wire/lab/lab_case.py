@@ -27,7 +27,7 @@ class Skipped(Exception):
 
 @dataclasses.dataclass
 class Case:
-    """One case. `known` names a defect because of which it may fail for a while."""
+    """One case. `known` names a defect because of which it may fail until the defect is mended."""
     name: str
     run: callable
     crc: bool = False

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Programs of Debian behind the verbs door (doors/verbs), as its own tests have them, and how cases run them in the lab.
+"""Runs Debian's programs behind the verbs door (doors/verbs) for the cases of the lab.
 
-A row of doors/verbs/tests/programs_table.py says how both sides of a program are started and what they say. Here one side runs
-behind the door and the other over the kernel's siw, or both run over the same in the guest.
+A row of doors/verbs/tests/programs_table.py says how both sides of a program are started and
+what they print. Here one side runs behind the door and the other over the kernel's siw, or both
+run in the guest over the same of the two.
 """
 
 import contextlib
@@ -139,7 +140,7 @@ class Pair:
 
 
 def judge(row, server_said, client_said):
-    """What both said is what the row wants."""
+    """Checks that both sides have printed what the row requires."""
     for words, said, whose in ((row.says, client_said, 'client'), (row.server_says, server_said, 'server')):
         for expression in words:
             if not re.search(expression, said):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes doc/verbs-lab.md: programs behind the verbs door against siw, timed beside siw, and rdma-core's tests on rxe."""
+"""Writes doc/verbs-lab.md: programs behind the verbs door with a peer over siw, their times
+compared with siw, and rdma-core's tests on rxe."""
 
 import re
 

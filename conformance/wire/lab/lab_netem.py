@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A bad network between the two sides of the guest, in both directions."""
+"""Puts a bad network between the two sides of the guest, in both directions."""
 
 import contextlib
 

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """The two sides of a case: processes started here, or in the guest by way of its agent.
 
-A side starts jobs (processes in a session of their own), tells how they end and ends them. `Local`
-does that on this machine; `Remote` calls the methods of the `Local` that lab_agent.py has in the guest.
-Methods take and return only what JSON can carry.
+A side starts jobs (processes in a session of their own), reports how they end, and ends them.
+`Local` does that on this machine; `Remote` calls the methods of the `Local` that lab_agent.py
+has in the guest. Arguments and results of the methods are values that JSON can carry.
 """
 
 import json
@@ -98,7 +98,7 @@ class Local:
             return ''
 
     def end_all(self):
-        """Kills jobs that still run, and forgets all; returns how many could not be killed."""
+        """Kills jobs that still run, and drops all jobs; returns how many could not be killed."""
         stuck = 0
         for process, output in self.jobs.values():
             if process is not None:

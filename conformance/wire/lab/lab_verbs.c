@@ -402,8 +402,8 @@ note_events(struct lab_end *end, int ms)
 }
 
 /*
- * The next completion of a queue. siw sometimes loses one if a reset comes with a Send [WIRE 14.11], so the wait is short
- * once the connection has ended.
+ * Returns the next completion of a queue. siw sometimes loses one if a reset comes with a Send [WIRE 14.11], so the
+ * wait is short once the connection has ended.
  */
 static bool
 wait_completion(struct lab_end *end, struct ibv_cq *cq, struct ibv_wc *wc, GError **error)

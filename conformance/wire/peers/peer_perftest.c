@@ -3,10 +3,10 @@
 
 /*
  * perftest with the connection manager (its option -R): ib_write_bw, ib_read_bw, ib_send_bw and
- * ib_send_lat of version 6.06, as Debian 12 has it, and as seen on the wire.
+ * ib_send_lat of version 6.06, as Debian 12 has it, as observed on the wire.
  *
- * The client makes two connections to one port, without private data. The first is for parameters: both
- * sides send one message each, the client first, and so again and again. Integers are in network order.
+ * The client makes two connections to one port, without private data. The first is for parameters: the
+ * sides exchange messages in turn, the client first. Integers are in network order.
  *
  *   1      16 octets  version of perftest, a text
  *   2       4         octets of the part of a buffer that small messages cycle through (4096)
@@ -23,8 +23,9 @@
  *
  * Then the client ends both connections, the one for data first.
  *
- * The server stops listening when it has the first connection, and listens anew for the second one at some
- * time after exchange 5. So a client whose second request is refused tries again, as perftest's does.
+ * The server stops listening when it has the first connection, and listens again for the second one at
+ * some time after exchange 5. So a client whose second request is refused tries again, as that of perftest
+ * does.
  *
  * Messages of at most half the cycle use successive places in it, in both buffers; larger ones all
  * have the offset 0. The sender of a Send test must not run out of the receiver's receives, of

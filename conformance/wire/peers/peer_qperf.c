@@ -11,12 +11,12 @@
  *   and the last octet there: 0x55 is the client's mark and 0xaa the server's. Each side sets its own mark when it
  *   has seen the other.
  *
- * qperf has one buffer for what it sends and what comes. It is zero at first, so a server of qperf gives each message
- * back, and a client sends zeros first and then what the server sent. So `peer` sends other octets in each round
- * as the client, and expects them back; as the server it gives back what came, which is all zero from qperf and the
- * octets of the round from `peer`.
+ * qperf sends from the buffer into which it receives. The buffer is zero at first, so a server of qperf returns each
+ * message, and a client sends zeros first and then the octets that the server sent. So `peer` as the client sends
+ * other octets in each round, and expects them back; as the server it returns the received octets, which are all zero
+ * from qperf and those of the round from `peer`.
  *
- * usage.md has why the other tests are not played.
+ * usage.md says why there are no other tests.
  */
 
 #include <string.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * rstream, which speaks the protocol of rsockets in the form for iWARP, as seen on the wire. With
- * `rstream -I 1`: both sides send 16 octets, the client first; then the client sends all its messages, and
- * then the server does. Each says that it is done, and ends the connection; the slower side finds it ended.
+ * rstream, which speaks the protocol of rsockets in the form for iWARP, as observed on the wire. With `rstream -I
+ * 1`: both sides send 16 octets, the client first; then the client sends all its messages, and then the server
+ * does. Each side announces that it is done and ends the connection; the slower side finds the connection ended.
  *
  * The private data of request and reply have 40 octets, in network order: version 1 (1), flags (1), credits
  * (2), zero (4), and two buffers of the side that sends them, each with address (8), key (4) and length (4).

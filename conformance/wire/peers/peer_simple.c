@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The programs of librdmacm that only connect and send. Their messages are uninitialised memory, so
- * only the lengths can be judged. As seen on the wire:
+ * The programs of librdmacm that only connect and send. Their messages are uninitialised memory, so only
+ * the lengths can be judged. The protocols, as observed on the wire:
  *
  * - rdma_client, rdma_server: the client sends 16 octets, then the server does, and ends the connection.
  * - rdma_xclient, rdma_xserver, with their default, reliable connections: the server replies with four

@@ -5,7 +5,7 @@
 
 /**
  * @file vectors.h
- * @brief The test vectors, loaded; for tests only. Anything wrong with the files ends the program.
+ * @brief Loads the test vectors; for tests only. Any error in the files ends the program.
  */
 
 #include <glib.h>

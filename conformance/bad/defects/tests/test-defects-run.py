@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""run --named: a case that names its defect, one that does not, and one that does not exist.
+"""Tests run --named: with a case that reports its defect, one that does not, and one that does not
+exist.
 
 Usage: test-defects-run.py RUN BUILD SOURCE      (TAP)
 """

@@ -171,8 +171,8 @@ open_step(struct cert *cert)
 }
 
 /*
- * A provider whose adapter is not closed completely may keep nothing but memory, which shows only
- * after many openings. If the driver of a device is slow, it is opened less often.
+ * If an adapter is not closed completely, its provider may leave nothing but memory behind, which
+ * shows only after many openings. An adapter with a slow driver is opened less often.
  */
 static void
 open_often(struct cert *cert)

@@ -3,8 +3,8 @@
 
 /*
  * The same work is repeated for as long as the run says, and the process must not grow. In the
- * first third of the time the provider may allocate what it keeps; then memory, descriptors,
- * threads and resources lent by the host are compared.
+ * first third of the time the provider may still allocate memory that it keeps; from then on,
+ * memory, descriptors, threads and resources lent by the host are compared.
  */
 
 #include <limits.h>

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Where a device changes to another line, page, block or counter: segments that begin and end close to such an edge of memory, on either
- * side, and lengths close to 2^16 and 2^17 in lists of segments. Where memory is depends on the allocator; here each place is tried.
+ * Places where a device passes to another line, page, block or counter: segments that begin and end close to such an
+ * edge of memory, on either side, and lists of segments whose lengths are close to 2^16 and 2^17. In other cases the
+ * allocator decides where memory lies; here each place is tried.
  */
 
 #include <string.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work queues are filled many times, so that each slot is used again: first by requests with all
- * possible members, then by requests with fewer segments, a shorter length, no flags, or another
- * operation. Nothing that one request leaves in a slot may affect the next.
+ * Work queues are filled many times, so that each slot is used again: first by requests with all possible members, then
+ * by requests with fewer segments, a shorter length, no flags, or another operation. A request must not be affected by
+ * what an earlier one left in its slot.
  *
  * A batch of random requests is posted, each with memory of its own in both regions, so that their order does not count. When
  * all are completed, all octets of both regions and all members of the completions are compared with what they must be: also
@@ -128,8 +128,8 @@ cuts_make(struct laps *laps, uint32_t count, int *cuts)
 }
 
 /*
- * Makes up to `most` segments in one half of a piece at `at`, in ascending order, with gaps. Some
- * have length 0, and then an invalid address and key. Returns the number of segments.
+ * Fills in up to `most` segments, in ascending order and with gaps, in one half of a piece at `at`.
+ * Some have length 0, and then an invalid address and key. Returns the number of segments.
  */
 static uint16_t
 scatter(struct laps *laps, const struct cert_region *region, size_t at, uint32_t most,

@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Every call that can be refused, and every operation that can fail, does so a thousand times.
- * Memory, descriptors, threads and resources lent by the host must then be as before, and ordinary
- * work must succeed, also where leaks would have used up a small limit.
+ * Every call that can be refused is refused a thousand times, and every operation that can fail fails a thousand times.
+ * Memory, descriptors, threads and resources lent by the host must then be as before, and ordinary work must succeed,
+ * also where leaks would have used up a small limit.
  *
- * Memory is counted in bytes that the allocator has given out. A leak of the smallest block shows, and what a provider keeps for good
- * after the first turns does not.
+ * Memory is counted in bytes that are allocated. So a leak of the smallest block shows, and memory that a provider
+ * keeps permanently after the first turns does not.
  */
 
 #include <malloc.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Messages of many packets. Each octet is checked, not only those of the first packet, and lengths
- * are used that need all bits of the field.
+ * Messages of many packets: the octets of all packets are checked, not only those of the first, and
+ * some lengths need all bits of the length field.
  */
 
 #include "verbs_reach.h"

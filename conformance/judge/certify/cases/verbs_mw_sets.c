@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Windows, each combination: of the rights of a window and of its region; of the protection domains
+ * Windows in each combination: of the rights of a window and its region; of the protection domains
  * of window, region and queue pair; of the queue pair that has bound a window and the one that
  * invalidates it.
  */

@@ -19,8 +19,9 @@
 #define WORDS (SLOTS - 1) /* that are read */
 
 /*
- * A device that takes long for an object, or is far away, goes past 65,536 only if there is time for that, and the report says what was left
- * out. But each ring, of at most SLOTS, is taken around, however long that takes.
+ * A device that is far away, or takes long to create an object, passes 65,536 only if there is time for that; the
+ * report lists what was left out. But each ring, of at most SLOTS slots, wraps around at least once, however long that
+ * takes.
  */
 #define ENOUGH (40 * G_USEC_PER_SEC)
 #define LEAST  (32u * SLOTS)

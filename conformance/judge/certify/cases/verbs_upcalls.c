@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Upcalls: when they may come, on which threads, until when, and what their handlers may call. The recorder of the frame
- * judges each upcall of every case; the cases here cause those that matter, at the moments that matter.
+ * Upcalls: when they may come, on which threads, until when, and what their handlers may call. The recorder of the
+ * frame judges each upcall of every case; the cases here cause those that matter, when it matters.
  */
 
 #include <stdatomic.h>

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A random walk of objects that hold each other, beside a model that counts: domains, completion queues, shared queues, queue pairs,
- * regions, windows and address handles are created, refused, changed and destroyed in any order. An object that is held is busy, and one
- * that nothing holds is destroyed at the first attempt, whatever held it before.
+ * A random walk over objects that keep each other in use, compared with a model of reference counts: domains,
+ * completion queues, shared queues, queue pairs, regions, windows and address handles are created, refused, changed and
+ * destroyed in any order. An object that is in use must be busy, and one that nothing uses must be destroyed at the
+ * first attempt, whatever used it before.
  */
 
 #include <string.h>

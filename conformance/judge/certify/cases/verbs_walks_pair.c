@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A random walk of a queue pair beside a model of its slots: requests with and without completions, receives, messages, polls and resizes
- * follow each other, in one connection after another. The model says which post finds no slot, which completion is next, what a
- * query must tell, and what an end flushes, in which order.
+ * A random walk of a queue pair, compared with a model of its slots: requests with and without completions, receives,
+ * messages, polls and resizes follow each other, in one connection after another. The model says which post finds no
+ * slot, which completion is next, what a query must return, and what an end flushes, in which order.
  */
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it-certify judges a provider and writes a report. It does not load the provider itself: each piece of work is done by a
- * program that it starts, so that whatever the provider does costs a case and not the run.
+ * it-certify judges a provider and writes a report. It does not load the provider itself: each piece of work is done by
+ * a program that it starts, so that a crash of the provider ends a case and not the run.
  *
  *   certify_cases     the program with the cases that call the provider's tables
  *   certify_programs  the test programs of IT-API and of the model; certify_table lists them

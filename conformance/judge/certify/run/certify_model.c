@@ -3,7 +3,7 @@
 
 /*
  * The report as a tree of JSON, from which every form is made: TAP, JUnit, the HTML page, the
- * summary, the file. So a report that was read from a file gives the same output as the run.
+ * summary, the file. So a report that is read from a file gives the same output as the run itself.
  * report.schema.json of this folder describes the members.
  */
 

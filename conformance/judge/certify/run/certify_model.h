@@ -32,7 +32,7 @@ const char *model_verdict(JsonObject *model);
 /** @} */
 
 /** @name Forms
- * Each writes a file; "-" is stdout.
+ * Each function writes a file; "-" is stdout.
  * @{ */
 bool certify_write(const char *path, const char *text, gsize length, GError **error);
 bool certify_json_write(JsonObject *model, const char *path, GError **error);

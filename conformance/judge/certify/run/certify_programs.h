@@ -5,7 +5,8 @@
 
 /**
  * @file certify_programs.h
- * @brief The test programs of IT-API: what each judges, and which of their tests settle claims of the profile.
+ * @brief The test programs of IT-API: the subject of each, and which of their tests settle claims of the
+ * profile.
  */
 
 #include <glib.h>
@@ -48,8 +49,8 @@ void certify_assertion_clear(struct certify_assertion *found);
 extern const struct certify_program certify_programs[];
 
 /**
- * The tests that look at a claim of the profile, by their paths without the adapter, and the attributes that each settles, separated by
- * spaces. Ends with a NULL name.
+ * The tests that settle claims of the profile: their paths without the adapter, and the attributes that each settles,
+ * separated by spaces. Ends with a NULL name.
  */
 extern const struct certify_text certify_settling[];
 

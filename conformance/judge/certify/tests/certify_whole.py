@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Certifies an adapter as a vendor does it, with all levels; prints TAP. REPORTS gets the report as JSON and as a page.
+"""Certifies an adapter on all levels, as a vendor does; prints TAP. Writes the report into the
+folder REPORTS, as JSON and as a page.
 
 Usage: certify_whole.py REPORTS CERTIFY ADAPTER PROGRAM...
 """

@@ -6,7 +6,8 @@ import os
 
 
 def make(path, programs):
-    """A folder with a link to each program, as the installation has one; the path."""
+    """Makes a folder with a link to each program, like the folder of an installation, and returns
+    its path."""
     os.mkdir(path)
     for program in programs:
         os.symlink(os.path.abspath(program), os.path.join(path, os.path.basename(program)))

@@ -39,7 +39,7 @@ ADAPTERS = ['emul:ib', 'emul:iwarp', 'iwarp']
 
 
 def programs():
-    """A folder with all programs, as the installation has one."""
+    """Returns the path of a folder with all programs, like that of an installation."""
     path = os.path.join(FOLDER, 'programs')
     return path if os.path.exists(path) else program_folder.make(path, PROGRAMS)
 
@@ -57,7 +57,7 @@ def run(*arguments, fault=None, expect=0, more=None):
 
 
 def report(*arguments, fault=None, expect=0, more=None):
-    """The report of a run as a dictionary."""
+    """Runs it-certify and returns its report as a dictionary."""
     path = os.path.join(FOLDER, 'report.json')
     if os.path.exists(path):
         os.remove(path)
@@ -67,7 +67,7 @@ def report(*arguments, fault=None, expect=0, more=None):
 
 
 def first_cases(fault, *arguments):
-    """The report on the provider with a fault; it is not certified."""
+    """Returns the report on the provider with a fault, which must not be certified."""
     return report(f'--provider={BAD}', '--adapter=emul:ib', '--case=verbs.first.*', *arguments, fault=fault, expect=1)
 
 
@@ -152,7 +152,7 @@ class Providers(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """Which cases run, how often, and with which exit status."""
+    """Tests which cases run, how often, and with which exit status."""
 
     def test_usage(self):
         for wrong in ([], ['--adapter=iwarp', '--level=none'], ['--adapter=iwarp', 'more'],
@@ -172,7 +172,7 @@ class Runs(unittest.TestCase):
         self.assertIn('FAILED ' + FIRST, done.stdout)
 
     def test_api(self):
-        """The tests of IT-API run on the provider that is named, one by one if one is asked for."""
+        """The tests of IT-API run on the named provider; a single test runs alone."""
         found = report(f'--provider={BAD}', '--adapter=emul:ib', '--case=api.atomic.*', '--case=api.pdata.*', '--case=api.handshake.suppression')
         self.assertTrue(found['certified'])
         truth = {claim['attribute']: claim['truth'] for claim in found['claims']}
@@ -382,7 +382,7 @@ class Suite(unittest.TestCase):
         self.assertEqual(unsettled, set())
 
     def test_programs(self):
-        """Each program of the table is there, and has tests."""
+        """Each program of the table exists and has tests."""
         listed = run('--list', '--adapter=emul:ib', '--level=api').stdout
         for name in re.findall('^program (.+)$', run('--claims').stdout, re.MULTILINE):
             done = subprocess.run([os.path.join(programs(), 'test-itapi-' + name), 'emul:ib', '-l'], text=True, check=True,

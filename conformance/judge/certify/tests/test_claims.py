@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
 """Certifies the template provider with one more claim, as a vendor adds it to a copy: each file of
-claims/ is such a change.
+claims/ contains one claim as a change.
 
 A change is a unified diff of the template's files. Lines in front of it say what it is for:
-"claims: A B" has the attributes that a case must prove, "told: A B" those that change but that
-no case can prove here, each with the reason in the text behind it, and "after: X" names changes
-that are applied first. No case of the levels border, verbs, api and model may fail, and none may
-wait for something that the profile excludes.
+"claims: A B" has the attributes that a case must prove, "told: A B" those that the change sets
+but that no case can prove here, each with the reason in the text behind it, and "after: X" names
+changes that are applied first. No case of the levels border, verbs, api and model may fail, and
+none may wait for something that the profile excludes.
 
 Usage: test_claims.py --certify PROGRAM --cc COMPILER [--level L]... [--case GLOB]... [--part-run] [--slow SECONDS]
        [--keep FOLDER] [--part N/OF] [NAME...]
@@ -81,8 +81,8 @@ def names_all():
 
 
 def ordered(name):
-    """The names of a change and of all changes that it needs, in the order in which they are
-    applied."""
+    """Returns the names of a change and of all changes that it needs, in the order in which they
+    are applied."""
     found = []
     for need in Change(name).after:
         found += [one for one in ordered(need) if one not in found]
@@ -90,7 +90,7 @@ def ordered(name):
 
 
 def build(name, folder, args):
-    """The provider; raises if it does not compile."""
+    """Builds the provider; raises if it does not compile."""
     for path in TEMPLATE.glob('mc*.[ch]'):
         shutil.copy(path, folder)
     for one in ordered(name):

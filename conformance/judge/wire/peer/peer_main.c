@@ -3,10 +3,10 @@
 
 /*
  * The helper beside a stack that it-wire judges. It makes the stack do what a case needs: expose memory, post
- * requests, accept, connect, and tell what happened.
+ * requests, accept, connect, and report what happened.
  *
- * A judge connects to its control port and asks, one line a question; README.md has the questions. The helper
- * answers each, in order, and does nothing on its own. One judge is served at a time.
+ * A judge connects to its control port and asks, one line per question. The helper answers each, in order,
+ * and does nothing on its own. One judge is served at a time.
  */
 
 #include <errno.h>

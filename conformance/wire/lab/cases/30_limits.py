@@ -29,8 +29,8 @@ def rejected(bench, role):
 
 
 def reads(bench, role):
-    """Twenty Reads are posted at once, whatever the limits. The side whose limit is zero posts
-    none: it follows."""
+    """Twenty Reads are posted at once, whatever the limits. A side whose limit is zero posts none,
+    so it follows."""
     for ird, ord_ in READS:
         limits = ['--ird', str(ird), '--ord', str(ord_)]
         ours, theirs = leader(ird == 0, f'{BRIEF},read:5000:20')
