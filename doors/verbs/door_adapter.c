@@ -18,8 +18,8 @@
 #include "session_cancel.h"
 
 /*
- * Guards which threads open, use and close which device. No call of the kAL is made under it, so it
- * needs no order relative to the locks that the kAL takes at a fork.
+ * Guards the record of which threads open, use and close which device. No call of the kAL is made
+ * under it, so it needs no order relative to the locks that the kAL takes at a fork.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER; /* door_device::opening has changed */

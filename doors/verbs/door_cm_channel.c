@@ -128,8 +128,8 @@ forget_all(void)
 }
 
 /*
- * Constructors run before the kAL registers its functions for a fork, so this lock is taken last: a thread that waits for it may own
- * any lock of the kAL that a fork takes.
+ * Constructors run before the kAL registers its functions for a fork, so a fork takes this lock last: a thread that
+ * waits for it may own any lock of the kAL that a fork takes.
  */
 __attribute__((constructor)) static void
 watch_forks(void)

@@ -4,12 +4,14 @@
 /*
  * Connections: the commands that make and end them.
  *
- * Usually the number in a command is that of a queue pair of verbs, which the kAL connects. The set-up on iWARP has two messages, and
- * the program learns its end by ESTABLISHED. On InfiniBand it has three. The active side gets CONNECT_RESPONSE after the second one,
- * and an ACCEPT without parameters sends the third: librdmacm does so by itself, unless the id has no queue pair of librdmacm.
+ * Usually the number in a command is that of a queue pair of verbs, which the kAL connects. On iWARP the set-up has two
+ * messages, and ESTABLISHED tells the program that it is complete. On InfiniBand it has three messages. The active side
+ * gets CONNECT_RESPONSE after the second one, and an ACCEPT without parameters sends the third: librdmacm does so by
+ * itself, unless the id has no queue pair of librdmacm.
  *
- * A number that no queue pair here has is the program's own. Adapters with ri_rnic_attr::cm_number exchange it with the peer, by
- * an RI_QP_NUMBER of the id, and the program brings its queue pair up with the attributes that INIT_QP_ATTR answers.
+ * A number that no queue pair of the door has is the program's own. Adapters with ri_rnic_attr::cm_number exchange it
+ * with the peer, by an RI_QP_NUMBER of the id, and the program brings its queue pair up with the attributes that
+ * INIT_QP_ATTR answers.
  */
 #include <errno.h>
 #include <string.h>

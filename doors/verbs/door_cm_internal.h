@@ -56,7 +56,7 @@ void door_cm_lock(void);
 void door_cm_unlock(void);
 
 /*
- * The channel of a descriptor, with a reference that door_cm_channel_put gives back. NULL: errno is
+ * The channel of a descriptor, with a reference that door_cm_channel_put releases. NULL: errno is
  * EBADF, the descriptor is not that of a channel, or EIO, the channel is that of a fork's parent.
  */
 struct door_cm_channel *door_cm_channel_get(int fd);
@@ -214,7 +214,7 @@ struct door_cm_event {
 /*
  * Under door_cm_lock(): queue an event for an id. NULL: it is not queued, because there is no
  * memory or because the program does not know the id yet. The caller completes
- * door_cm_event::answer before it gives the lock back.
+ * door_cm_event::answer before it releases the lock.
  */
 struct door_cm_event *door_cm_raise(struct door_cm_id *id, enum rdma_cm_event_type type,
 				    int status);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Devices and contexts as programs ask for them: the list, open and close, and what can be queried
- * of a device and its ports.
+ * Devices and contexts: listing devices, opening and closing them, and queries of a device and its
+ * ports.
  */
 #include "door_context.h"
 

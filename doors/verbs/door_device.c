@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Which devices a program sees: one for each interface of each adapter that is asked for.
+ * The devices that a program sees: one for each interface of each adapter that ITAPI_VERBS_DEVICES
+ * names.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,8 @@
 
 /*
  * Work requests. The fast path: no lock, no allocation, one read of the queue pair's state. The
- * provider accepts some requests in more states than verbs; in those states they are refused here.
+ * provider accepts some requests in states in which verbs does not; these requests are refused
+ * here.
  */
 #include "door_post.h"
 

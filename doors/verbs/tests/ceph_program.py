@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A cluster of Ceph whose daemons talk by RDMA: a monitor, an OSD that stores in memory, and clients that store an object, read it and compare.
+"""A cluster of Ceph whose daemons communicate by RDMA: a monitor, an OSD that stores in memory, and
+clients that store an object, read it back and compare it.
 
 Usage: ceph_program.py DEVICE ADDRESS PORT FOLDER
 

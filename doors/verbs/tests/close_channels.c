@@ -3,8 +3,8 @@
 
 /*
  * A program behind the door that closes the descriptors of event channels of rdma_cm in each way
- * that the C library has, and in children, which must not end the channels of their parent. It
- * prints what was not as expected.
+ * that the C library has, and that does so in children, too, where the channels of the parent must
+ * not end. It prints each deviation from the expected results.
  */
 #include <errno.h>
 #include <fcntl.h>

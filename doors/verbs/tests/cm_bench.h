@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What tests of rdma_cm begin with. They call the real librdmacm, with the door before libibverbs and the C library: an adapter in
- * one process has both ends of each connection.
+ * The fixture of tests of rdma_cm. They call the real librdmacm, with the door before libibverbs and the C library; an
+ * adapter in one process has both ends of each connection.
  */
 #ifndef CM_BENCH_H
 #define CM_BENCH_H

@@ -187,7 +187,7 @@ def need_good(done, words):
 
 
 def missing(names):
-    """Those of the programs and files that are not installed."""
+    """Returns those of the programs and files that are not installed."""
     return [name for name in names if not (os.path.exists(name) if '/' in name else shutil.which(name))]
 
 

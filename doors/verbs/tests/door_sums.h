@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Compares each count of this layer with a new count of its objects, and the state after a refused
- * call with the state before it. Both fixtures call these, so each test of verbs and of rdma_cm
- * checks them, too. For tests in which no other thread creates or destroys objects.
+ * Compares each counter of this layer with the number of objects that it counts, and the state
+ * after a refused call with the state before it. Both fixtures call these, so each test of verbs
+ * and of rdma_cm checks them, too. For tests in which no other thread creates or destroys objects.
  */
 #ifndef DOOR_SUMS_H
 #define DOOR_SUMS_H

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""A disk that tgtd serves by iSER, and a test of libiscsi's that reads it and compares.
+"""A disk that tgtd serves by iSER, and a test of libiscsi that reads it and compares the data.
 
 Usage: iscsi_program.py ADDRESS FOLDER
 
-Both run behind the door, since they are children of this program. The port is iSER's own, 3260: tgtd takes no other. There is one test,
-since the initiator of libiscsi 1.19 has 512 descriptors, loses some of them between tests, and ends by a signal when it has none.
+Both run behind the door, since they are children of this program. The port is iSER's own, 3260;
+tgtd accepts no other. There is one test, since the initiator of libiscsi 1.19 has 512
+descriptors, loses some of them between tests, and ends by a signal when it has none.
 """
 
 import os

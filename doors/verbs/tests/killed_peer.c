@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A server whose client is killed: it gets DISCONNECTED, its receives are flushed, and the next client is served.
+ * A server whose client is killed: the server must get DISCONNECTED, its receives must be flushed, and the next
+ * client must be served.
  *
  *   killed-peer server ADDRESS PORT
  *   killed-peer stay ADDRESS PORT      connects and waits to be killed

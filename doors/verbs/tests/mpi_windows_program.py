@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""One-sided communication of MPI for the door's tests: each way to synchronize, and what the windows hold then.
+"""One-sided communication of MPI for the door's tests: each way to synchronize, and the contents of
+the windows afterwards.
 
 Usage: mpi_windows_program.py      (of each rank; mpirun starts them)
 """

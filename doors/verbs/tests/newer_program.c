@@ -3,10 +3,9 @@
 
 /*
  * A program that was compiled with a later libibverbs than the door: its struct verbs_context has
- * operations that the door's has not, its structs are longer, and it sets bits that the door does
- * not know. A call that needs something new must be refused, or must leave the new part out;
- * everything else must work. The program prints what was not as expected, and ends with status 1
- * then.
+ * operations that the door's lacks, its structs are longer, and it sets bits that the door does not
+ * know. A call that needs a new feature must be refused, or must ignore the new part; everything
+ * else must work. The program prints each deviation, and then ends with status 1.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

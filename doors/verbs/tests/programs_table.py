@@ -117,8 +117,8 @@ def pingpong(kind):
 
 def waits(options, why):
     """A row for a mode in which ib_send_bw deadlocks on iWARP, where its server writes credits into
-    the client's memory. It hung in 5 of 5 runs with these options, and in some runs with others
-    that have -e, or --use-srq and several queue pairs.
+    the client's memory. It hung in 5 of 5 runs with these options, and in some runs with other
+    options that include -e, or --use-srq and several queue pairs.
     """
     return dataclasses.replace(perftest('ib_send_bw', options), judge='waits_for_itself', says=(), silent=(), again='', stays=True,
                                long=True, result=DIFFERS, why=why)

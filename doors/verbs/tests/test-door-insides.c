@@ -387,9 +387,9 @@ test_sleepers(void)
 }
 
 /*
- * Requests of a queue pair with a shared queue are flushed when its move to the error state returns, and its last event comes. A thread
- * that looks at the queue pair then makes it busy for a moment, with a sanitizer in most of the rounds. It is at rest in none of them if the
- * move does not wait.
+ * When the move of a queue pair with a shared queue to the error state returns, its requests must be flushed and its
+ * last event raised. Another thread that looks at the queue pair may make it busy again for a moment, under a sanitizer
+ * in most of the rounds. If the move did not wait, the queue pair would be busy in all rounds.
  */
 static void
 test_quiet(void)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What tests of verbs begin with: a context of an adapter, memory in a region, a completion queue with a channel, and queue
- * pairs that the test connects by ibv_modify_qp.
+ * The fixture of tests of verbs: a context of an adapter, memory in a region, a completion queue with a channel, and
+ * queue pairs that the test connects by ibv_modify_qp.
  */
 #ifndef VERBS_BENCH_H
 #define VERBS_BENCH_H
