@@ -121,9 +121,9 @@ ddp_control_of(const struct ddp_segment *seg)
 }
 
 /**
- * @brief Encode the header of @p seg, as it stands (nothing is judged, reserved bits are 0).
- * @param[out] at  ddp_header_size(`seg->tagged`) octets
- * @param[in] seg  all but `payload` and `payload_len` is used
+ * @brief Encode the header of @p seg without checking its values; reserved bits are 0. @param[out]
+ * at ddp_header_size(`seg->tagged`) octets @param[in] seg all but `payload` and `payload_len` is
+ * used
  * @return octets written
  */
 static inline uint32_t

@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * CRC32C: the choice among the implementations, and the one that works on every processor.
+ * CRC32C: chooses among the implementations, and has the one that works on every processor.
  *
- * The fall-back is ISA-L, which has kernels for x86-64 and arm64 and a table for other processors. It has no
- * fused copy. So isal_copy covers a copy of its own: an application may write to the source of a Send meanwhile, and to the
- * place where a message arrives.
+ * The fall-back is ISA-L, which has kernels for x86-64 and arm64 and a table for other processors. It cannot copy and
+ * compute in one pass. So isal_copy computes the CRC of a private copy: an application may write to the source of a
+ * Send meanwhile, and to the place where a message arrives.
  *
  * ISA-L's crc32_iscsi() takes and returns the register without either inversion; isal_crc does both.
  *

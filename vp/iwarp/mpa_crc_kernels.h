@@ -5,14 +5,16 @@
 
 /**
  * @file mpa_crc_kernels.h
- * @brief Between mpa_crc.c and the files with code for one processor family. Not for others.
+ * @brief The interface between mpa_crc.c and the files for one processor family. Other files do not
+ * include it.
  */
 
 #include "mpa_crc.h"
 
 /**
- * @brief Where functions are that copy memory of an application: a page of it may be lost, and vp/common/vsw_guard.c unwinds the
- * stack from here. Such a function makes those accesses itself, and calls no function of another section to make them.
+ * @brief The section of functions that copy memory of an application: a page of it may be lost, and
+ * vp/common/vsw_guard.c unwinds the stack from here. Such a function makes those accesses itself, and calls no function
+ * of another section to make them.
  */
 #define MPA_CRC_GUARDED section("vsw_guarded")
 

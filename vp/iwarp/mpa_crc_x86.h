@@ -5,7 +5,7 @@
 
 /**
  * @file mpa_crc_x86.h
- * @brief What the x86-64 kernels share. Not for others; only to be included on x86-64.
+ * @brief Shared code of the x86-64 kernels. Other files do not include it.
  */
 
 #include "mpa_crc_kernels.h"

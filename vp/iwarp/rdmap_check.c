@@ -4,9 +4,9 @@
 /*
  * The tests of an incoming segment that need no memory table.
  *
- * One direction of a stream carries messages one after the other, never interleaved, so the state is one current message and
- * a counter for each queue. rdmap_check_header compares, in the order of [WIRE 5.8], the header alone, the message that the
- * segment belongs to, the counters of untagged messages, and the answer that is awaited.
+ * One direction of a stream carries messages one after the other, never interleaved, so the state is one current
+ * message and a counter for each queue. rdmap_check_header checks, in the order of [WIRE 5.8], the header alone, the
+ * message that the segment belongs to, the counters of untagged messages, and the response that is awaited.
  *
  * A Terminate may cut a message short, since its sender stops at a segment boundary. It is the only message
  * that may begin before the current one has ended.

@@ -101,9 +101,9 @@ struct rdmap_offender {
 /**
  * @brief Build the octets behind the DDP header of a Terminate.
  *
- * Which headers of @p offender go in follows from the fault: none for layer 2 and type 0 of layer 0, the DDP
- * header for the others, the Read Request header as well for type 1 of layer 0. A header that is not
- * there whole is left out.
+ * The fault determines which headers of @p offender are copied: none for layer 2 and for layer 0 with type
+ * 0; otherwise the DDP header, and for layer 0 with type 1 also the Read Request header. A header that is
+ * not complete is left out.
  *
  * @param[out] at       RDMAP_TERMINATE_MAX octets
  * @param[in] fault     anything but RDMAP_FAULT_NONE
@@ -125,8 +125,8 @@ uint32_t rdmap_terminate_fpdu(uint8_t *fpdu, enum rdmap_fault fault,
 			      const struct rdmap_offender *offender, bool crc);
 
 /**
- * @brief Build a whole Terminate frame without headers from a code that somebody else chose.
- * @param[out] fpdu  RDMAP_TERMINATE_FPDU_MAX octets
+ * @brief Build a whole Terminate frame without headers from a code that the caller chose.
+ * @param[out] fpdu RDMAP_TERMINATE_FPDU_MAX octets
  * @param[in] code   layer, type, code
  * @param[in] crc    whether the stream uses CRC
  * @return octets of the frame: 28
@@ -134,8 +134,8 @@ uint32_t rdmap_terminate_fpdu(uint8_t *fpdu, enum rdmap_fault fault,
 uint32_t rdmap_terminate_code_fpdu(uint8_t *fpdu, uint16_t code, bool crc);
 
 /**
- * @brief Make a copied Read Request header tell what is left to do, for a Read that was answered in part.
- * @param[in,out] header  RDMAP_READ_REQUEST_SIZE octets
+ * @brief Change a copied Read Request header so that it describes the rest of a Read that was answered in
+ * part. @param[in,out] header RDMAP_READ_REQUEST_SIZE octets
  * @param[in] done        octets answered, at most the size of the request
  */
 void rdmap_read_request_advance(uint8_t *header, uint32_t done);
@@ -157,7 +157,8 @@ struct rdmap_terminate {
 };
 
 /**
- * @brief Read a Terminate, leniently: whatever is missing or odd behind the control field is left out.
+ * @brief Read a Terminate leniently: fields behind the control field that are missing or invalid are
+ * left out.
  *
  * If none of the M, D, R bits is where RFC 5040 has them but one is where a little-endian Linux siw puts
  * them, nibbles and flags are exchanged [WIRE 11.27]. A bare Terminate of siw cannot be told

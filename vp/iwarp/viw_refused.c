@@ -6,9 +6,9 @@
  *
  * A Terminate may have a copy of the header of the segment that the peer refused (RFC 5040 4.8). This compares
  * it with the requests that are not done: STag and TO of a Write; MSN of a Read or atomic, and for a Read the
- * copy of its Request too. siw, when it fails to answer, writes other numbers where the MSN should be, so a Read
- * whose Request fits is taken if no other one fits. Most Writes are complete before their refusal arrives; then,
- * and where nothing fits, every request is flushed.
+ * copy of its Request too. siw, when it fails to answer, writes other numbers in place of the MSN, so a Read
+ * whose Request matches is taken if no other one matches. Most Writes are complete before their refusal arrives;
+ * then, and if no request matches, every request is flushed.
  *
  * The peer may send a false Terminate. Its values are only compared, and never used as an index, a
  * length or an address. The worst effect is that one of the requests that fail has another status.

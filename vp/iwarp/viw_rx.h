@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The receiving role of a queue pair (viw_rx.c), and the part that belongs to it. The owner of rx.role owns
+ * The receiving role of a queue pair (viw_rx.c), and its part of the queue pair. The owner of rx.role owns
  * all of viw_rx that is not atomic: the receive queue, the frame that is being received, the receive that it
  * goes to.
  */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The sending role of a queue pair (viw_tx.c), and the part that belongs to it. The owner of tx.role owns all
+ * The sending role of a queue pair (viw_tx.c), and its part of the queue pair. The owner of tx.role owns all
  * of viw_tx that is not atomic: the send queue, the octets to send, the list of started requests.
  */
 #ifndef VIW_TX_H

@@ -4,12 +4,11 @@
 /*
  * From work requests and inbound Reads to frames in the sending buffer.
  *
- * Messages are never interleaved: responses and requests take turns at the boundaries of messages, but not between a
- * Write and its immediate data. A message is cut
- * into segments of at most viw_tx::ulpdu octets. Each becomes one frame, copied and checksummed in one pass,
- * so the CRC is that of the copy whatever the application stores meanwhile. Each frame begins an access of
- * its own, which ends with the copy; so after a key is revoked nothing is read through it, and the request
- * that needed it fails.
+ * Messages are never interleaved: responses and requests alternate at the boundaries of messages, but not between a
+ * Write and its immediate data. A message is cut into segments of at most viw_tx::ulpdu octets. Each becomes one frame,
+ * copied and checksummed in one pass, so the CRC is that of the copy whatever the application stores meanwhile. Each
+ * frame begins an access of its own, which ends with the copy; so after a key is revoked nothing is read through it,
+ * and the request that needed it fails.
  *
  * A request is copied from its ring once, and the copy is checked. A request that may not start yet (fence,
  * ORD) stays in viw_tx::wqe. It delays all requests behind it, but not the responses.

@@ -22,8 +22,8 @@
  * STag and TO of such a Write are not checked (RFC 5041 5.1; RFC 5040 5.1). It has no completion and takes no
  * slot of the send queue.
  *
- * Threads: the service thread, which owns both roles; the end is held by the owner of the sending role. Nothing is done
- * for it on the fast path: whether something has come is read from viw_rx::samples.
+ * Threads: the service thread, which owns both roles; the end is held by the owner of the sending role. This costs
+ * nothing on the fast path: viw_rx::samples shows whether something has come.
  */
 #include "viw_qp.h"
 
@@ -113,7 +113,7 @@ viw_wake_fire(void *arg)
 	}
 	/*
 	 * Taking the roles has cleared their retry flags, which another thread may have set: do the rounds. The
-	 * sending one also gives the buffer back.
+	 * round of the sending role also returns the buffer.
 	 */
 	atomic_store(&qp->tx.role.retry, 1);
 	atomic_store(&qp->rx.role.retry, 1);

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What forks close, beside a model: descriptors are added and removed at random, and now and then a child is forked. It has lost those that
- * were added, and no other one. Its own child loses nothing, since the numbers belong to other files by then; and then what it has added
- * itself.
+ * Tests which descriptors forks close, compared with a model: descriptors are added and removed at random, and children
+ * are forked at random times. A child must have lost the descriptors that were added, and no others. The child's own
+ * child must lose nothing, since the numbers may belong to other files by then; but when the child has added
+ * descriptors itself, its next child must lose those.
  */
 #include <fcntl.h>
 #include <glib.h>

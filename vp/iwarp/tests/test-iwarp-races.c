@@ -362,8 +362,8 @@ test_break_in_wait(void)
 
 /*
  * Two messages wait for receives of one SRQ. The queue pair that is first in the line closes, and its peer does not
- * answer. The next receive is for the other one, at once. `before`: it is posted before that, but another thread owns
- * the role of the first one.
+ * answer. The next receive must go to the other queue pair at once. `before`: the receive is posted before the close,
+ * but another thread owns the role of the first queue pair.
  */
 static void
 test_line_left(gconstpointer before)

@@ -3,7 +3,7 @@
 
 /*
  * A plain socket as the peer: it sends valid frames and random octets, whole and in pieces, to a queue pair in RTS, and
- * reads what comes back. it-wire sends it the frames that are invalid.
+ * reads the answers. it-wire tests invalid frames.
  */
 
 #include "viw_peer.h"

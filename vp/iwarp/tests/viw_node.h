@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Additions of this provider's tests to vsw_node.h: an adapter over a host with a thread, streams, which are
- * connected sockets that queue pairs take over, and waiting. A test whose wait does not end aborts.
+ * Extends vsw_node.h for this provider's tests: an adapter over a host with a thread; streams, which are
+ * connected sockets that queue pairs take over; and waiting. A test whose wait does not end aborts.
  */
 #ifndef VIW_NODE_H
 #define VIW_NODE_H
