@@ -148,8 +148,9 @@ cm_raw_request(int fd, unsigned int ird, unsigned int ord)
 }
 
 /*
- * The passive side waits for the third message, or over TCP for the ready-to-receive message. The end of such a wait stops the
- * connection manager of a kernel with siw [WIRE 14.2]: ITAPI_TEST_WAIT_HARMS is set where the adapter is one of siw.
+ * Stops the passive side while it waits for the third message, or over TCP for the ready-to-receive message. Ending
+ * such a wait crashes the connection manager of a kernel with siw [WIRE 14.2]; the environment sets
+ * ITAPI_TEST_WAIT_HARMS if the adapter uses siw.
  */
 static bool
 make_passive(struct cm_scene *scene)

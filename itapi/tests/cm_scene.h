@@ -33,8 +33,8 @@ struct cm_scene {
 };
 
 /*
- * Bring one endpoint of the pair into that state. Both endpoints are new and no event is queued. False if no test can
- * hold that state with this adapter.
+ * Bring one endpoint of the pair into that state. Both endpoints are new and no event is queued. False if this
+ * adapter does not stay in that state long enough for a test.
  */
 bool cm_scene_open(struct cm_scene *scene, struct pair *pair, enum cm_place place);
 /* Free both endpoints and take their events. */

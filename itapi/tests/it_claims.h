@@ -5,8 +5,9 @@
  * The profile of the adapter under test, as its provider claims it (struct ri_rnic_attr). it_ia_query() has no member for
  * many claims, and a test must not infer them from the transport or from the name of the adapter.
  *
- * it-certify has read the profile and passes it in ITAPI_TEST_CLAIMS, "name=value" with spaces between. Where that variable is
- * not set, it-certify-cases is asked, which lies beside the test program or in the folder of the build.
+ * it-certify has read the profile and passes it in ITAPI_TEST_CLAIMS, "name=value" with spaces between. If that
+ * variable is not set, the claims come from it-certify-cases, which lies beside the test program or in the folder of
+ * the build.
  */
 #ifndef IT_CLAIMS_H
 #define IT_CLAIMS_H

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The fault door of vp/emul (vp/emul/vem_script.c) from the side of a tester: a local socket to which each adapter connects
- * when it is opened, and on which it receives commands. Users are the tests of itapi/tests (it_fault.h) and the programs
- * of conformance/judge/differential. One thread calls; a fault of the machine ends the program.
+ * The tester's side of the fault door of vp/emul (vp/emul/vem_script.c): a local socket to which each adapter connects
+ * when it is opened, and on which it receives commands. Users are the tests of itapi/tests (it_fault.h) and the
+ * programs of conformance/judge/differential. One thread calls; a fault of the machine ends the program.
  */
 #ifndef IT_DOOR_H
 #define IT_DOOR_H

@@ -3,7 +3,7 @@
 
 /*
  * The tester at the fault door of vp/emul (vp/emul/vem_script.c): each adapter that is opened connects to it, and
- * fails when the tester says so. Adapters of other providers do not connect; their tests are skipped.
+ * fails when the tester commands it. Adapters of other providers do not connect; their tests are skipped.
  */
 #ifndef IT_FAULT_H
 #define IT_FAULT_H

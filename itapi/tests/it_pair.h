@@ -119,8 +119,8 @@ it_conn_reject_code_t pair_no_room(void);
 /* `wanted`, or what the attribute claims if that is less. Only claims of an adapter that is being certified limit it. */
 uint32_t pair_at_most(const char *attribute, uint32_t wanted);
 /*
- * It is being certified, so what its claims leave open is free. Otherwise it is an adapter of this release: tests
- * expect of it what its documentation says beyond its claims.
+ * Is the adapter being certified? Then behaviour that its claims leave open is free. Otherwise it is an adapter
+ * of this release, and tests also expect what its documentation says beyond its claims.
  */
 bool pair_certified(void);
 /* The test is skipped: "not applicable: " and why, by the name of the claim. */
@@ -146,8 +146,8 @@ void pair_add(const char *path, void (*test)(struct pair *pair));
 /* As pair_add; the test is skipped also if the adapter lacks an ability that it needs. */
 void pair_add_for(unsigned needs, const char *path, void (*test)(struct pair *pair));
 /*
- * As pair_add_for, on adapters of this release that let a message wait for its receive for a moment only (R-34). In
- * all other tests it waits longer than any step takes, however slow the machine is.
+ * Like pair_add_for, but only on adapters of this release that let a message wait for its receive for a moment
+ * (R-34). In all other tests a message waits longer than any step takes, however slow the machine is.
  */
 void pair_add_impatient(unsigned needs, const char *path, void (*test)(struct pair *pair));
 /* As pair_add, for a test that opens its adapters itself. */
@@ -156,8 +156,8 @@ void pair_add_bare(const char *path, void (*test)(void));
 int pair_main(int argc, char **argv, void (*add)(void));
 
 /*
- * The parts of pair_add, for a test that opens its adapters itself: the adapter, an end without endpoint (false: no
- * such adapter), a listener.
+ * The parts of pair_add, for a test that opens its adapters itself: choose the adapter; open an end without
+ * endpoint (false: no such adapter); make a listener.
  */
 void pair_use(const char *name);
 bool end_open(struct end *end);
@@ -194,8 +194,8 @@ it_event_t end_expect(it_evd_handle_t evd, it_event_type_t number);
 it_event_t end_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
 		    it_dto_status_t status);
 /*
- * The event of a connection that the other end has broken. By the messages of InfiniBand it may look orderly: the other
- * end's request to disconnect does not say why.
+ * Take the event of a connection that the other end has broken. With the messages of InfiniBand it may look like an
+ * orderly end, because the other end's request to disconnect does not say why it was sent.
  */
 static inline void
 end_expect_broken_by_peer(const struct end *end)
@@ -212,9 +212,9 @@ void end_expect_none(it_evd_handle_t evd);
 it_ep_state_rc_t end_state(const struct end *end);
 uint32_t end_ord(const struct end *end);
 /*
- * Should there be another round, after `done` rounds? At most `most` rounds, as many as fit into
- * ten seconds, but at least four: InfiniBand devices wait for seconds after each connection. The
- * first call sets `begin`.
+ * Should there be another round after `done` rounds? There are as many rounds as fit into ten
+ * seconds, but at least four and at most `most`: InfiniBand devices wait for seconds after each
+ * connection. The first call sets `begin`.
  */
 static inline bool
 pair_round(guint done, guint most, gint64 *begin)

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A device of the kernel that a test may delete and make again, and the interface below it: one of the software devices over an
- * interface of its own. ITAPI_TEST_LINK=NAME:TYPE:INTERFACE:ADDRESS in the environment says which, as the lab makes it. Without
- * that the tests are skipped.
+ * A device of the kernel that a test may delete and make again, and the interface below it: a software device (rxe or
+ * siw) over an interface of its own. ITAPI_TEST_LINK=NAME:TYPE:INTERFACE:ADDRESS in the environment names it; the lab
+ * sets this. Without the variable the tests are skipped.
  */
 #ifndef IT_PLUG_H
 #define IT_PLUG_H
@@ -34,8 +34,9 @@ void plug_device_again(GPid pid);
 /* Queued events come first, then the one that the adapter has failed. Returns how many events came. */
 unsigned plug_await_catastrophe(it_evd_handle_t evd);
 /*
- * Expect that the connection of an end has ended. The event may look like an orderly end: if one
- * end learns of the other's end first, or if siw's interface went down [RI 12.1.5], [RI 12.3.11].
+ * Expect that the connection of an end has ended. The event may look like an orderly end if this
+ * end learns first that the other end has ended, or if siw's interface went down [RI 12.1.5], [RI
+ * 12.3.11].
  */
 void plug_expect_ended(const struct end *end);
 /* A message from the active end. */

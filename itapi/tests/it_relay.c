@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * One thread, one connection at a time. Octets go through `flow_octet` one by one: it knows where in which FPDU an
- * octet is, and does the harm there. The size of an FPDU is known behind its length field, so the length field is
- * held back until both octets are there.
+ * One thread, one connection at a time. Octets go through `flow_octet` one by one: it knows the FPDU of an octet
+ * and its place there, and does the damage at the chosen place. The size of an FPDU is known only after its length
+ * field, so that field is held back until both of its octets have arrived.
  */
 #include "it_relay.h"
 

@@ -95,8 +95,8 @@ lost(struct pair *pair)
 				      IT_CONNECT_FLAG_TWO_WAY, NULL, 0));
 		if (i % 2 == 0) {
 			/*
-			 * An event fills the dispatcher; the next one is lost, then it is taken and the next one is
-			 * lost again.
+			 * One event fills the dispatcher; the next event is lost; then the first is taken, another
+			 * one fills the dispatcher, and the event after it is lost again.
 			 */
 			continue;
 		}

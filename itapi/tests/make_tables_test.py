@@ -4,8 +4,9 @@
 """Writes a program that compares the headers with the tables, in C that is also C++.
 
 A structure is compared with a mirror of itself written from the table: same size and alignment,
-every member of the same type at the same place, bit-fields by the octets they set. What the
-headers lack does not compile; what they have wrong is a failed check of the program (TAP).
+every member of the same type at the same place, bit-fields by the octets they set. If the
+headers lack something, the program does not compile; if something in them is wrong, a check of
+the program fails (TAP).
 
 Usage: make_tables_test.py FOLDER {V10|V20|V21} {32|64} OUTPUT
 """
@@ -136,8 +137,8 @@ def mirrors(folder, mode):
 
 
 def bit_field(structure, mirror, path):
-    """Code that fills both structures with zeros and sets the bit-field to ones in each: the same
-    octets must have changed."""
+    """Returns code that fills both structures with zeros and then sets all bits of the bit-field in
+    each: the same octets must have changed."""
     return ('\t{\n\t\t%s real;\n\t\t%s image;\n\n'
             '\t\tmemset(&real, 0, sizeof(real));\n\t\tmemset(&image, 0, sizeof(image));\n'
             '\t\treal.%s--;\n\t\timage.%s--;\n'
@@ -177,8 +178,8 @@ def prototypes(folder):
 
 
 def null_handle(folder, text):
-    """Code that checks IT_NULL_HANDLE: in C its text must be the standard's; in C++, where that
-    text is not a valid handle, it must be assignable to each handle."""
+    """Returns code that checks IT_NULL_HANDLE: in C its text must be the standard's; in C++, where
+    that text is not a valid handle, it must be assignable to each handle."""
     handles = ['\t{\n\t\t%s handle = IT_NULL_HANDLE;\n\t%s\t}\n'
                % (name, check('handle == IT_NULL_HANDLE && !handle', 'IT_NULL_HANDLE as ' + name))
                for name, _ in tables.typedefs(folder, False) if name.endswith('_handle_t')]

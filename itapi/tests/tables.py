@@ -2,12 +2,13 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Reads the tables of IT-API 2.1 in data/ and determines what our header must have.
 
-The tables tell two stories at once: the standard, and one copy of its header ("copy_" columns). We
-follow the standard, except where the project settled otherwise; all of that is in this file:
+The tables have both the standard and one copy of its header (columns "copy_"). Our header
+follows the standard, except where the project decided otherwise; all such decisions are in this
+file:
 
-- private data of the four CM events stands right behind `evd`, where the copy has it;
+- private data of the four CM events comes right behind `evd`, where the copy has it;
 - it_event_cm_any_t, it_in_addr_t and it_event_t.cm_any are kept;
-- the union of it_path_t answers to `u` as well as to `remote`;
+- the union of it_path_t has the name `u` as well as `remote`;
 - asynchronous events have both sets of names.
 """
 
@@ -106,7 +107,7 @@ def member_order(structure, row):
 
 
 def structures(folder, mode):
-    """Every structure and union in the order of the tables, as the mode declares it."""
+    """Returns every structure and union in the order of the tables, as the mode declares it."""
     found = {}
     table = rows(folder, 'structs')
     for row in sorted(table, key=lambda row: (int(row['depth']), member_order(row['type'], row))):

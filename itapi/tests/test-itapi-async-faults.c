@@ -3,7 +3,8 @@
 
 /*
  * Asynchronous events [IT 14] whose cause lies inside an adapter, or in a peer that breaks the protocol. They are
- * made at the fault door of vp/emul. Its InfiniBand personality refuses faults that InfiniBand does not have.
+ * produced through the fault door of vp/emul, whose InfiniBand personality refuses faults that InfiniBand does
+ * not have.
  */
 
 #include <string.h>

@@ -48,7 +48,7 @@ expect(it_evd_handle_t evd, it_event_type_t number, it_ep_handle_t ep)
 }
 
 /*
- * No claim says which side reports what a completion does not: such an event may come, and is then right: one of two,
+ * No claim says which side reports a fault that no completion reports. So such an event is allowed: one of these two,
  * for that endpoint.
  */
 static void
@@ -65,8 +65,8 @@ allow(it_evd_handle_t evd, it_event_type_t one, it_event_type_t other, it_ep_han
 }
 
 /*
- * Each side gets that event and no other, beside that of the end of its connection: of iWARP the first, of InfiniBand
- * the second.
+ * Each side must get the event of its transport, the first of the two on iWARP and the second on InfiniBand, and the
+ * end of its connection, and no other event.
  */
 static void
 events_close(struct scene *s, const it_event_type_t active[2], const it_event_type_t passive[2])

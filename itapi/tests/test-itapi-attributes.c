@@ -132,7 +132,8 @@ test_modify_everywhere(struct pair *pair)
 }
 
 /*
- * The members that a query of one bit wrote, as a mask of the same bits. The state is always written and is left out.
+ * Returns which members a query of one bit has written, as a mask of the same bits. The state is always written, so
+ * it is left out.
  */
 static unsigned int
 written(const it_ep_param_t *params, unsigned char pattern)

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Arguments at their limits: the greatest value that is accepted, the least that is refused, NULL, and what outputs
- * hold after a refusal.
+ * Arguments at their limits: the greatest accepted value, the smallest refused value, NULL, and the values of
+ * outputs after a refusal.
  */
 
 #include <string.h>

@@ -129,7 +129,8 @@ test_callback_detaches_itself(struct pair *pair)
 }
 
 /*
- * The other thread attaches callbacks until one is refused because this thread waits; until then one may be attached.
+ * The other thread attaches callbacks until one is refused because this thread waits. Attaching succeeds as long as
+ * this thread does not wait yet.
  */
 static void *
 sleep_on(void *evd)

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Threads that are cancelled, or end inside of a callback [IT 1.19]. A wait that sleeps ends with its thread and leaves nothing
- * behind; every other call runs to its end. After each case the objects are freed, which needs that no lock, role, reference or
- * visit is left. That single calls are no cancellation points is tested with other programs, too: around/around_cancel.c.
+ * Threads that are cancelled, or end inside of a callback [IT 1.19]. A wait that sleeps ends with its thread and leaves
+ * no trace; every other call runs to its end. After each case the objects are freed, which succeeds only if no lock,
+ * role, reference or visit is left. around/around_cancel.c also tests, with other programs, that single calls are not
+ * cancellation points.
  */
 #include <pthread.h>
 #include <unistd.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * R-36 and [IT 1.6]: an adapter fails permanently, at the fault door of vp/emul. Its connections break. Then every
- * call on its objects says so, except those that free and those that return what the library itself knows. The
- * adapter of the passive end is the one that fails.
+ * R-36 and [IT 1.6]: an adapter fails permanently, by a command of the fault door of vp/emul. Its connections
+ * break. Then every call on its objects returns that status, except calls that free and calls that the library
+ * answers itself. The adapter of the passive end is the one that fails.
  */
 
 #include <poll.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two copies of the library in one process, as two plug-ins of a program may bring. The first copy is in the global scope, where
- * the functions of the second one would find its names if they looked. Each copy must serve its own handles only.
- * test-itapi-copies LIBRARY
+ * Two copies of the library in one process, as two plug-ins of a program may bring. The first copy is in the global
+ * scope, so the functions of the second copy would call those of the first if their names were looked up. Each copy
+ * must serve its own handles only. test-itapi-copies LIBRARY
  */
 #include <dlfcn.h>
 #include <glib.h>

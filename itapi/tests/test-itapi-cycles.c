@@ -76,8 +76,9 @@ test_cycles(struct pair *pair)
 		cycle(pair, i);
 	}
 	/*
-	 * Sockets of the last connections may still be closing; those of a link come and go in their own time, too. An EVD whose waiter
-	 * sleeps beside the service thread for the first time gets a descriptor, which may be late.
+	 * Sockets of the last connections may still be closing; those of a link appear and disappear independently,
+	 * too. An EVD gets a descriptor when its waiter first sleeps while the service thread sleeps, which may be
+	 * late.
 	 */
 	PAIR_UNTIL(pair_descriptors() <= descriptors + SLEEPERS);
 	/* What a time-wait keeps is free when that is over. Sanitizers have an allocator of their own. */

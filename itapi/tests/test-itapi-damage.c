@@ -262,7 +262,7 @@ expect_end(const struct run *run, struct end *end, bool orderly)
 }
 
 /*
- * The Terminate of the side that saw the damage. Where the whole run took as long as an end may take [WIRE 7.2], a reset
+ * Checks the Terminate of the side that saw the damage. If the run took as long as an end may take [WIRE 7.2], a reset
  * may have come instead.
  */
 static void
@@ -281,8 +281,8 @@ judge_terminate(const struct run *run, const struct relay_report *report, gint64
 }
 
 /*
- * Octets of a long tagged frame are placed as they arrive, where its header says; the CRC comes last. If the header is
- * what was damaged, that may be the place of an earlier Write [WIRE 8.16].
+ * Octets of a long tagged frame are placed as they arrive, at the address in the header; the CRC comes last. If the
+ * header was damaged, that may be the place of an earlier Write [WIRE 8.16].
  */
 static bool
 may_lead_astray(const struct relay_report *report)

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * it_ia_create with too few descriptors returns IT_ERR_RESOURCES, whichever descriptor cannot be had, and the log says why. It succeeds
- * as soon as there are enough, and a failed call leaves none open. The first attempts are the first use of the library.
+ * it_ia_create with too few descriptors returns IT_ERR_RESOURCES, whichever descriptor is missing, and the log says
+ * why. It succeeds as soon as there are enough, and a failed call leaves none open. The first attempts are the first
+ * use of the library.
  */
 #include <fcntl.h>
 #include <sys/resource.h>

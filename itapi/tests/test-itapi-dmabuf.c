@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions of a dmabuf [IT 8.10]. The dmabuf is what /dev/udmabuf makes of a memfd; without that device the memfd itself is
- * given, which the software adapters take.
+ * Regions of a dmabuf [IT 8.10]. The dmabuf is what /dev/udmabuf makes of a memfd; without that device the test
+ * registers the memfd itself, which the software adapters accept.
  */
 
 #include <fcntl.h>

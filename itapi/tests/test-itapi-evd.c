@@ -401,8 +401,8 @@ line_await_full(it_evd_handle_t evd)
 }
 
 /*
- * 64 threads may wait, not one more; each event wakes one of them, the one that waits longest first. Of the threads
- * that come after an event has freed a place it is known that they came last.
+ * 64 threads may wait and no more; each event wakes one of them, the thread that has waited longest first. Threads
+ * that begin to wait after an event has freed a place are known to be the last in the line.
  */
 static void
 test_line(void)

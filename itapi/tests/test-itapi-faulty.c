@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An application's failure paths, by faults on demand in front of any adapter: faulty:NAME of conformance/bad/defects. Only
- * the active side has faults.
+ * Tests an application's failure paths by injecting faults in front of any adapter, with faulty:NAME of
+ * conformance/bad/defects. Only the active side has faults.
  */
 #include <string.h>
 

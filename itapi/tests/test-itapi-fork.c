@@ -274,9 +274,7 @@ reach_parent(const struct pair *parent)
 	return true;
 }
 
-/*
- * The parent's side of the exchange with reach_parent(). False: another event came than it should.
- */
+/* The parent's side of the exchange with reach_parent(). False: an unexpected event came. */
 static bool
 is_reached(struct pair *pair, it_event_t *request)
 {
@@ -311,8 +309,8 @@ child_left(pid_t child)
 }
 
 /*
- * The child connects to a listener of its parent. Over a network that is a connection like any other. On an adapter that reaches
- * its own process only, nobody listens there.
+ * The child connects to a listener of its parent. Over a network that is a connection like any other. On an adapter
+ * that reaches only its own process, the child finds no listener.
  */
 static void
 test_reach(struct pair *pair)

@@ -275,8 +275,8 @@ connect_self(struct pair *pair)
 }
 
 /*
- * Freed unconnected; connected to an endpoint of the same adapter; connected to one of another adapter, which sees
- * the connection break.
+ * An adapter is freed with an endpoint that is unconnected; connected to an endpoint of the same adapter;
+ * connected to an endpoint of another adapter, which must see the connection break.
  */
 static void
 test_cascade(void)

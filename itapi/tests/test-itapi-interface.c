@@ -183,8 +183,8 @@ test_addresses(struct pair *pair)
 }
 
 /*
- * Connect and accept, when the listener has the address: it follows a moment later than the kernel tells, and then has
- * the device know it, too.
+ * Connect and accept as soon as the listener has the address: the listener follows a moment after the kernel reports
+ * the address, and the device must learn of it, too.
  */
 static void
 establish_soon(struct pair *pair)

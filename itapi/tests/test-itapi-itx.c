@@ -140,8 +140,8 @@ live_list(size_t *count)
 }
 
 /*
- * By how much a counter must have grown: 0 if not all objects of the kind have it. The providers of the tree count everything; one
- * that is certified counts what it wants (ri_user_ops::qp_count).
+ * The least amount by which a counter must have grown: 0 if not all objects of the kind have the counter. The providers
+ * of the tree count everything; a provider that is being certified may count what it wants (ri_user_ops::qp_count).
  */
 static uint64_t
 live_due(const itx_live_t *list, size_t count, itx_live_kind_t kind, itx_counter_t counter,
@@ -206,8 +206,9 @@ check_liar(void)
 }
 
 /*
- * Another user may not look. The system call changes this thread alone: glibc's seteuid() kills a process that has cancelled a thread
- * before it created one, and Linux lets a thread that has ever had other credentials use RDMA devices no more.
+ * Another user must not see the table. The system call changes only this thread: glibc's seteuid() kills a process that
+ * has cancelled a thread before it created one, and Linux no longer lets a thread use RDMA devices once it has had
+ * other credentials.
  */
 static void *
 look_as_nobody(void *arg)

@@ -2,15 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Processes that are killed with signal 9, one after the other, at steps of their start, transfer and end, or at any moment. The
- * survivor, which is this program, must see each connection end by an event, each of its requests completed once, and nothing left
- * over: no descriptor, no mapping of a ring, no name in the runtime folder, no file in /dev/shm. It prints how long the events took.
+ * Processes that are killed with signal 9, one after the other, at steps of their start, transfer and end, or at any
+ * moment. The survivor, which is this program, must see each connection end by an event, and each of its requests
+ * completed once; no descriptor, no mapping of a ring, no name in the runtime folder and no file in /dev/shm may be
+ * left. It prints how long the events took.
  *
  * The victim is this program again, started with `victim ADAPTER ROLE STEP PORT`; it kills itself
  * at the step, or runs all of them over and over. A server prints its port on its standard output.
  * It writes the time just before it kills itself to the pipe, too.
  *
- * ITAPI_TEST_RUNS: how many; ITAPI_TEST_SEED: which moments.
+ * ITAPI_TEST_RUNS: the number of processes; ITAPI_TEST_SEED: the seed of the moments.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -410,8 +411,8 @@ is_clean(struct leftovers before)
 }
 
 /*
- * Names of processes that died before anybody was connected to them are removed by the next process that comes; the others
- * are removed by those that saw the end.
+ * Names of processes that died before another process was connected to them are removed by the next process that comes;
+ * other names are removed by the processes that saw the end.
  */
 static bool
 is_swept(struct leftovers before)

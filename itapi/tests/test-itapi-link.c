@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions without memory, and the requests that give them memory and take it: it_lmr_create_unlinked, it_lmr_link,
- * it_lmr_unlink [IT 8.9]. On adapters without them every call says so.
+ * Regions without memory, and the requests that give them memory and take it away: it_lmr_create_unlinked,
+ * it_lmr_link, it_lmr_unlink [IT 8.9]. On adapters without such regions every call must return that status.
  */
 #include <unistd.h>
 

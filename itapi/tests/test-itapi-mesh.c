@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Processes that are all connected with each other. Each process has a Write outstanding to each
- * other process, and sleeps until one of them completes; later all of them sleep. Printed: the rate
- * of all beside that of two, the slowest process, processor time without any work, and memory of a
- * connection.
+ * Many processes, each of which is connected with all others. Each process has a Write outstanding
+ * to each other process, and sleeps until one of them completes; later all of them sleep. The test
+ * prints the rate of all beside that of two processes, the slowest process, the processor time
+ * without any work, and the memory of a connection.
  *
- * ITAPI_TEST_MEMBERS: how many processes.
+ * ITAPI_TEST_MEMBERS: the number of processes.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -141,8 +141,8 @@ peer_of(const struct node *node, it_ep_handle_t ep)
 }
 
 /*
- * The next event of a connection. A listener that a hundred dial at once refuses some, or hangs up on those that have not greeted yet:
- * these dial again.
+ * Takes the next event of a connection. A listener to which a hundred processes connect at once refuses some, or closes
+ * connections that have not sent their Request yet: these connect again.
  */
 static void
 event_take(struct node *node)

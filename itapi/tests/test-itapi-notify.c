@@ -74,8 +74,8 @@ no_wait(it_evd_handle_t evd)
 }
 
 /*
- * A marked event is dequeued directly; the notification covers the event behind it all the same. False: that event
- * came when the queue was empty already, and so is not covered.
+ * A notification event is dequeued directly; the notification must nevertheless cover the event behind it. False:
+ * that event came when the queue was already empty, and so is not covered.
  */
 static bool
 covers_next(struct pair *pair)

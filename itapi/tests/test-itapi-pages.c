@@ -3,7 +3,8 @@
 
 /*
  * Regions over the kinds of memory that programs have: huge pages, files that are mapped, pages that a forked child
- * shares [RI 12.1.13], and more than may be locked. ITAPI_TEST_FOLDER says on which file system the files are made.
+ * shares [RI 12.1.13], and more memory than may be locked. ITAPI_TEST_FOLDER says on which file system the files
+ * are made.
  */
 
 #include <fcntl.h>
@@ -139,8 +140,8 @@ file_make(size_t size)
 }
 
 /*
- * What the peer writes to a file that is mapped shared is in the file, and it reads what was written to the file. A private
- * mapping leaves the file as it is.
+ * The file of a shared mapping must contain what the peer writes, and the peer must read what was written to the file.
+ * A private mapping must leave the file as it is.
  */
 static void
 file_run(struct pair *pair, int sharing)
@@ -190,8 +191,9 @@ test_file_private(struct pair *pair)
 /* --- children --------------------------------------------------------------------------------------- */
 
 /*
- * In the child: only what is allowed between fork and exec. Its copy is that of the moment of the fork. It ends by another program,
- * since valgrind would count what only the parent's threads know as lost.
+ * Runs in the child and calls only functions that are allowed between fork and exec. The child's copy of the memory
+ * must be that of the moment of the fork. It ends by exec, since valgrind would report memory that only the parent's
+ * threads refer to as lost.
  */
 static void
 child_live(const struct place *place, int go, int value)

@@ -287,8 +287,8 @@ test_local_port(struct pair *pair)
 }
 
 /*
- * Is a connection a stream of TCP that the library connects? A process that has nothing to do with this test may listen on the same port, so to
- * connect does not say it.
+ * Is a connection a TCP stream that the library connects? An attempt to connect does not show it, since an unrelated
+ * process may listen on the same port.
  */
 static bool
 streams_connect(void)
@@ -389,9 +389,9 @@ use_again(struct pair *pair)
 }
 
 /*
- * Endpoints with has_time_wait wait after a connection [IT 4.6], here for as long as the test configures: until after the
- * test, so that the wait is surely seen; and for a moment, so that it has an end. An adapter that does not read that
- * setting has a wait of its own, which may be over before it is seen.
+ * Endpoints with has_time_wait wait after a connection [IT 4.6], here for as long as the test configures: until after
+ * the test, so that it certainly observes the wait; or for a moment, so that it observes the end of the wait. An
+ * adapter that does not read that setting chooses the length itself, so the wait may be over before it is observed.
  */
 static void
 test_ep_time_wait(struct pair *pair)

@@ -8,8 +8,8 @@
 #include "cm_scene.h"
 
 /*
- * Does a message of this adapter have a place for private data even if the program gives none? No claim tells; of the adapters of
- * this release those of InfiniBand have it.
+ * Does a message of this adapter have room for private data even if the program gives none? No claim says so; of the
+ * adapters of this release, those of InfiniBand have it.
  */
 static it_boolean_t
 empty_is_present(const struct pair *pair)

@@ -3,7 +3,7 @@
 
 /*
  * Privileged consumers: how a consumer becomes one, I/O addresses, lists in registrations, the direct LMR [IT 8.9].
- * The description of an adapter says which of these it lacks, and the calls return so.
+ * The description of an adapter says which of these it lacks, and the calls then return the status for that.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two processes, one of which is killed with signal 9 at some moment. The survivor, which
- * is this program, must see its connection BROKEN, every request it posted completed exactly once,
- * and be able to give everything back.
+ * Two processes, one of which is killed with signal 9 at some moment. The survivor, which is this program, must
+ * see its connection BROKEN, every request it posted completed exactly once, and be able to free all its objects.
  *
  * The victim is this program again, started with `victim ROLE MODE PORT ADAPTER`. It prints one line when it
  * is where the test wants it, and goes on until it is killed.
@@ -542,8 +541,8 @@ test_mute_client_killed(void)
 }
 
 /*
- * A client ends its connections in order and exits at once. The answer to the first one finds nobody, but what the client said of
- * the others before it ended still counts.
+ * A client ends its connections in order and exits at once. The answer to the first end finds no process, but the ends
+ * of the other connections, which the client sent before it exited, must still count.
  */
 static void
 test_client_left(void)

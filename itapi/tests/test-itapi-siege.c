@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A service under attack by thousands of bad peers (it_siege.h) goes on serving clients, and its memory and its
- * descriptors stay bounded. Afterwards it is as before, and rests. ITAPI_TEST_RUNS is how many phases the attack has.
+ * A service under attack by thousands of bad peers (it_siege.h) must go on serving clients, with bounded memory and
+ * descriptors. Afterwards it must be as before and idle. ITAPI_TEST_RUNS is the number of phases of the attack.
  *
  * The service is this process: a listener, and a fixed number of endpoints, each of which echoes one message. When no
- * endpoint is free, the one that has been in use for longest is taken. The clients are one process, so that what is
- * measured here is the service alone. Rates and times are printed, not judged: the test only requires that each client is served.
+ * endpoint is free, the one that has been in use for longest is taken. The clients are one process, so that only the
+ * service is measured here. Rates and times are printed, not judged: the test only requires that each client is served.
  */
 
 #include <stdio.h>

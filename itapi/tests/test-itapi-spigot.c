@@ -279,8 +279,8 @@ listen_too(struct end *end, const it_conn_qual_t *at, it_listen_handle_t *listen
 }
 
 /*
- * Two adapters of one process listen on one port, one of them at all of 127/8. Each gets what comes to its own
- * addresses, also after the other has gone.
+ * Two adapters of one process listen on one port, one of them at all of 127/8. Each gets the connections to
+ * its own addresses, even after the other has been closed.
  */
 static void
 test_shared_port(struct pair *pair)
@@ -320,8 +320,8 @@ test_shared_port(struct pair *pair)
 }
 
 /*
- * An interface goes down with its carrier: the events of both come in any order. Returns when that of the spigot has
- * come.
+ * An interface goes down together with its carrier, and so does its peer: the events of both come in any order.
+ * Returns when the event of the spigot has come.
  */
 static void
 await_offline(const struct end *end, it_evd_handle_t evd, size_t spigot)

@@ -53,10 +53,10 @@ turns_receive(struct turns *t)
 }
 
 /*
- * Messages wait for receives; each posted receive serves one. Where all connections have a message waiting and a
- * second one behind it, the one whose turn was longest ago waits longest, and gets the receive: the connections take
- * turns. Nothing tells when a message begins to wait, and another thread may be late with one. So receives are posted
- * until all connections have taken turns without an exception for a while.
+ * Messages wait for receives; each posted receive serves one. If all connections have a waiting message and a second
+ * one behind it, the connection whose turn was longest ago gets the receive, so the connections take turns. The test
+ * cannot observe when a message begins to wait, and another thread may be late with one. So it posts receives until
+ * all connections have taken turns without an exception for a while.
  */
 static void
 test_turns(struct pair *pair)
@@ -299,8 +299,8 @@ test_soft(struct pair *pair)
 }
 
 /*
- * One receive too many ends the connection; messages that took a receive are delivered, the other receives stay for
- * other endpoints.
+ * A message that exceeds the hard watermark ends the connection; messages that took a receive are delivered, and
+ * the other receives stay for other endpoints.
  */
 static void
 test_hard(struct pair *pair)
@@ -330,8 +330,8 @@ test_hard(struct pair *pair)
 }
 
 /*
- * A hard watermark that is lowered below what is in progress ends the connection at once, and a message that comes
- * later and is one too many ends it then.
+ * Lowering a hard watermark below the number of receives in progress ends the connection at once; a later message
+ * that exceeds the watermark ends it when it arrives.
  */
 static void
 test_hard_lowered(struct pair *pair)

@@ -226,8 +226,9 @@ hold_end(struct hold *hold)
 }
 
 /*
- * The transport has not reported the end yet: the event of this connection must not reach the next one. Most transports
- * cannot report it while the service thread is held up; from another one the first report may come too soon.
+ * The transport has not reported the end of the connection yet: that event must not reach the next connection. Most
+ * transports cannot report it while the service thread is blocked; with others the first report may come too soon for
+ * this test.
  */
 static void
 test_cannot_reset(struct pair *pair)

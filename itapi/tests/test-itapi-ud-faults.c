@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Datagrams when something fails, at the fault door of vp/emul: an endpoint, the port, the whole adapter (R-36, [IT
- * 1.6]).
+ * Datagrams when an endpoint, the port or the whole adapter fails, by commands of the fault door of vp/emul (R-36,
+ * [IT 1.6]).
  */
 #include "it_dgram.h"
 #include "it_fault.h"

@@ -6,8 +6,8 @@
  * seconds here. The test fails if no event of the end comes within WAIT_US: the kernel alone would take a quarter of an
  * hour with data outstanding, and an idle connection would never end.
  *
- * it0 is in the network of this process, it1 in another one. The peers are plain sockets of that other network. They
- * vanish by a route there that drops what goes to it0.
+ * it0 is in the network of this process, it1 in another one. The peers are plain sockets of that other network. A route
+ * there that drops packets to it0 makes them vanish.
  */
 
 #include <arpa/inet.h>

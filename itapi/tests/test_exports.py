@@ -17,7 +17,8 @@ PROVIDER_NAMES = ('ri_event_is_close', 'ri_event_is_end', 'ri_event_name', 'ri_o
 
 
 def exported(library):
-    """Each exported symbol as (name, version); the versions themselves left out."""
+    """Returns each exported symbol as (name, version), without the symbols of the versions
+    themselves."""
     listing = subprocess.run(['nm', '--dynamic', '--defined-only', '--with-symbol-versions', library],
                              check=True, capture_output=True, text=True).stdout
     for line in listing.splitlines():

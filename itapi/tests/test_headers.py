@@ -3,10 +3,10 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Checks the two public headers as texts, and by compiling them alone.
 
-As texts: parameters are named, directed and documented as the tables say; results are documented;
-nothing is in the headers that is in no table; the export list is the list of functions. Compiled:
-from C99 on, as C++, in every binding mode, as strict as compilers get; and refused where the
-application asks for host byte order.
+As texts: parameters are named, directed and documented as the tables say; results are
+documented; the headers contain only names of the tables; the export list is the list of
+functions. By compiling: they compile from C99 on, as C++, in every binding mode, with the
+strictest warnings; and they are refused if the application requests host byte order.
 
 Usage: test_headers.py FOLDER_OF_ITAPI CC...      (TAP)
 """
@@ -61,7 +61,8 @@ def wrong_parameters(folder, found):
 
 
 def wrong_results(folder, found):
-    """Each function whose comment does not say how it ends, where it blocks, what it follows."""
+    """Yields each function whose comment lacks its results, whether it blocks, or the paragraph
+    that specifies it."""
     known = {constant.name for constant in tables.constants(folder)
              if constant.type == 'it_status_t'}
     for entry in tables.functions(folder):
@@ -106,7 +107,7 @@ def compiles(compiler, arguments):
 
 
 def failed_compilations(compiler, folder):
-    """Every mode, standard and header; yields what does not compile but should."""
+    """Compiles in every mode, standard and header; yields the cases that should compile but do not."""
     for header in ('it_api.h', 'it_ext.h'):
         path = os.path.join(folder, 'include', header)
         for mode in MODES:

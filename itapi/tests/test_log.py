@@ -81,7 +81,7 @@ def said_late(run):
 
 def unaccounted(said):
     """Checks that each line about an invalid peer was written, or was counted as lost or as left
-    out; some must have been lost."""
+    out; some lines must have been lost."""
     lines = len(re.findall('which is not an MPA frame', said))
     lost = sum(map(int, re.findall(r'(\d+) lines were lost: stderr did not take them in time', said)))
     left_out = sum(map(int, re.findall(r'(\d+) lines were left out', said)))

@@ -6,8 +6,8 @@
 Usage: test_plugins.py [--skip TEXT] PROVIDER.so PROGRAM [ARGUMENT...] [-- PROGRAM [ARGUMENT...]]...      (TAP)
   --skip TEXT  one of the programs at least must skip a test and say TEXT as the reason
 
-The registry takes whatever is in the folder of the shared object before its own, and says of its own
-that the name is taken: that line is the proof of what was run.
+The registry loads the providers in the folder of the shared object before the built-in ones, and
+logs that the name of a built-in one is taken: that line proves which provider was run.
 """
 
 import os

@@ -34,7 +34,7 @@ def exported(library):
 
 
 def build(folder, headers, library, compiler, width):
-    """The program in that width: its path, and what the compiler and linker said."""
+    """Builds the program with that width; returns its path, and the output of compiler and linker."""
     source, program = (os.path.join(folder, f'width{width}{end}') for end in ('.c', ''))
     with open(source, 'w', encoding='utf-8') as file:
         file.write(PROGRAM)

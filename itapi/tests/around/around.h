@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Libraries that are preloaded before libitapi (LD_PRELOAD) and change the circumstances of each
- * call of IT-API, so that test programs run under these circumstances, too:
+ * Libraries that are preloaded before libitapi (LD_PRELOAD) and change the conditions under which
+ * each call of IT-API runs, so that existing test programs test these conditions, too:
  *
  *   around_cancel.c   the calling thread has been cancelled, and ends at the first cancellation point
  *   around_stack.c    the call runs on a thread with a small stack

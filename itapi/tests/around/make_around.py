@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes a wrapper around each function of IT-API, for a library that stands before libitapi (around.h).
+"""Writes a wrapper around each function of IT-API, for a library that is preloaded before libitapi
+(around.h).
 
 Usage: make_around.py OUTPUT HEADER...
 """

@@ -68,7 +68,7 @@ again_begin(const char *name, unsigned long number)
 	if (memory_is_scarce())
 		scarce_arm_here(number, false);
 	/*
-	 * A program often continues without the object of a failed call, and then the next call is another
+	 * A program usually continues without the object of a failed call, so its next call is a different
 	 * one. The failure of a connection attempt is an event.
 	 */
 	else if (watched && atomic_load(&on) && number <= TRIES &&

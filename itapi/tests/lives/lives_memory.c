@@ -4,7 +4,7 @@
 /*
  * Regions and windows. Their life consists of accesses of both sides, at and beyond their limits,
  * with and without the right, and through invalid contexts. For the next life a region is modified;
- * a window is unlinked or linked anew, or its endpoint is reset.
+ * a window is unlinked or linked again, or its endpoint is reset.
  */
 #include <string.h>
 

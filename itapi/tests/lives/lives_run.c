@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Runs lives. For each seed: an object with parameters A has its first life and then, with parameters B, its second; in another world a new
- * object with parameters B has the same life. Their lines must be equal. ITAPI_TEST_SEED is the first seed, ITAPI_TEST_RUNS how many.
+ * Runs lives. For each seed: an object with parameters A has its first life and then, with parameters B, its second; in
+ * another world a new object with parameters B has the same life. Their lines must be equal. ITAPI_TEST_SEED is the
+ * first seed, ITAPI_TEST_RUNS the number of seeds.
  */
 #include <stdlib.h>
 

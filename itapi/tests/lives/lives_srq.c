@@ -239,8 +239,8 @@ step_high(struct srq_object *object, const struct srq_param *p)
 		object->available -= count;
 	}
 	/*
-	 * Before the completions are dequeued: a Send may complete before its message has arrived, so that the last one could find room
-	 * again. Events of two objects, the endpoint and the S-RQ, have no order.
+	 * This is decided before the completions are dequeued: a Send may complete before its message has arrived, so
+	 * the last message could find room again. Events of two objects, the endpoint and the S-RQ, have no order.
 	 */
 	bool high = object->soft != 0 && MIN(count, object->hard) > object->soft;
 	bool low = low_is_due(object);

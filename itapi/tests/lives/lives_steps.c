@@ -251,7 +251,7 @@ step_write(struct link *link)
 /*
  * Post more Reads than ORD allows at once, as far as there are slots. If depths were not exchanged,
  * ORD may exceed the peer's IRD; then no more Reads are posted than the peer can serve, since the
- * result of one too many depends on timing.
+ * result of a further Read depends on timing.
  */
 static void
 step_read(struct link *link)

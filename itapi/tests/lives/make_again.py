@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes wrappers that call each function of IT-API again while something that it needs is refused.
+"""Writes wrappers that repeat each call of IT-API while a resource that it needs is refused.
 
-A test program that links them calls them instead of the library. Each lets the first thing that the call needs be refused, then the
-second, and so on until the call is not refused any more (again.h); around each it queries all objects. The calls that WITHOUT names are not
-wrapped.
+A test program that links them calls them instead of the library. A wrapper makes the first
+allocation or verb of the call fail, then the second, and so on until the call is not refused any
+more (again.h); before and after each refused call it queries all objects. The calls that WITHOUT
+names are not wrapped.
 
 Usage: make_again.py OUTPUT SPY HEADER...
 """
@@ -52,7 +53,7 @@ QUERIED = ('ep', 'evd', 'listen', 'lmr', 'rmr', 'srq')
 
 
 def made(name, params):
-    """The code that records that the call has created or freed an object."""
+    """Returns the code that records that the call has created or freed an object."""
     lines = ''
     for one in params.split(','):
         handle = re.search(r'\bit_(\w+)_handle_t\s*(\*?)\s*(\w+)$', one.strip())

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Rights as a matrix: every set of rights of a region or window, with every set of enables of the endpoint, against every operation. What
- * must be allowed is computed here, from [IT 8.2] to [IT 8.6] alone.
+ * Rights as a matrix: every set of rights of a region or window, with every set of enables of the endpoint, against
+ * every operation. The expected results are computed here, only from [IT 8.2] to [IT 8.6].
  */
 #include "lives_access.h"
 

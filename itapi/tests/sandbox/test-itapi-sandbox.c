@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The behaviour of an application in a sandbox that refuses a system call: from the start, or from
- * when both adapters are open. Each case is a process with a seccomp filter, which runs a whole
- * application life (scarce/life.c). The life must succeed, or a call of the library must fail and
- * the log must name what was refused. No case may hang or crash.
+ * The behaviour of an application in a sandbox that refuses a system call, either from the start or as soon as
+ * both adapters are open. Each case is a process with a seccomp filter, which runs a whole application life
+ * (scarce/life.c). The life must succeed, or a call of the library must fail and the log must name what was
+ * refused. No case may hang or crash.
  *
  * test-itapi-sandbox ADAPTER PAGE [ENOSYS]: judge each case, and compare the results with the table of the page.
  * test-itapi-sandbox --table: print the table.

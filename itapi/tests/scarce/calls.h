@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * System calls that fail on request, each with the errors that it returns when a resource runs out
- * or the moment is bad. Calls that neither a sandbox nor a shortage makes fail, such as read and
- * close of valid descriptors, are left out.
+ * System calls that fail on request, each with the errors that it returns when a resource is
+ * exhausted or unavailable for the moment. Calls that neither a sandbox nor a shortage makes fail,
+ * such as read and close of valid descriptors, are left out.
  */
 #ifndef CALLS_H
 #define CALLS_H

@@ -4,8 +4,8 @@
 /*
  * Lets each system call in turn fail once, with each of its errors (calls.h), in a whole
  * application life (want.h). A first run counts how often each call is made.
- * test-itapi-scarce-calls ADAPTER STRIDE [CALL...]: one case of STRIDE cases, and each one of the
- * calls that are named. STRIDE 0: only those.
+ * test-itapi-scarce-calls ADAPTER STRIDE [CALL...]: runs one of every STRIDE cases, and all cases
+ * of the named calls. STRIDE 0: only the latter.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lets each allocation in turn fail, once or for good, in a whole application life (want.h); and has a life when the process has as many
- * mappings as the kernel allows (vm.max_map_count).
- * test-itapi-scarce ADAPTER STRIDE [FIRST [LAST]]
+ * Makes each allocation in turn fail, once or permanently, in a whole application life (want.h). One further life runs
+ * while the process has as many mappings as the kernel allows (vm.max_map_count). test-itapi-scarce ADAPTER STRIDE
+ * [FIRST [LAST]]
  */
 #include <errno.h>
 #include <stdio.h>

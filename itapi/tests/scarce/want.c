@@ -118,7 +118,7 @@ wait_here(void *barrier)
 /*
  * The C library keeps the stack of an ended thread, and a block with it, for the next thread. If a
  * thread of the library ends a little later than in another run, one more stack is needed. So this
- * lets the C library have enough of them beforehand.
+ * function makes the C library keep enough of them beforehand.
  */
 static void
 keep_stacks(void)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Writes the wrappers that note which status each call of IT-API gave.
+"""Writes the wrappers that record which status each call of IT-API returned.
 
-A test program that links them calls them instead of the library; each calls the library and notes
-function, status and the test that runs (spy.h).
+A test program that links them calls them instead of the library; each calls the library and
+records the function, the status and the running test (spy.h).
 
 Usage: make_spy.py OUTPUT HEADER...
 """
