@@ -4,8 +4,8 @@
 /*
  * Address handles [RI 10.34]: a destination becomes an ibv_ah with the route of a port. Control path.
  *
- * The source is an entry of the port's table of GIDs. On RoCE an IP address of the port's interface is there as GID, for
- * each version of the protocol; version 2, over UDP, is taken where there is one.
+ * The source is an entry of the port's table of GIDs. On RoCE the table has each IP address of the port's interface as
+ * a GID, once per version of the protocol; version 2, over UDP, is preferred.
  *
  * A device may look an ibv_ah up when it sends, not when the datagram is posted. So a path that is replaced, or whose object
  * is destroyed, is kept until no queue pair for datagrams of the process has a request that is not completed.

@@ -30,8 +30,9 @@ struct ri_ah {
 extern const struct ri_ah_ops vib_ah_ops;
 
 /*
- * [fast path] The device's address handle behind a row that the caller uses. While the neighbour is not known, the datagram
- * is lost as on a wire: it is sent to this port itself, to a queue pair number that does not exist, stored in *@p qpn.
+ * [fast path] The device's address handle of a row of which the caller has a use. While the neighbour is not known, the
+ * datagram is lost, as on a network: it is sent to this port itself, to a queue pair number that does not exist, stored
+ * in *@p qpn.
  */
 static inline struct ibv_ah *
 vib_ah_of(const struct vib_key *key, uint32_t *qpn)

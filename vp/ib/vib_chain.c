@@ -4,11 +4,11 @@
 /*
  * [fast path] Several requests in one call of the device.
  *
- * A request with RI_WR_COALESCE is kept in a ring of its queue pair. The thread that posts writes it; the owner of the
- * ring's role takes everything that is there and posts it by one ibv_post_send. That is the poster itself at the next
- * request without the flag or when the ring is full, a thread that polls and finds nothing, one that disconnects, or, if
- * none of these comes within 500 microseconds, the service thread [IT 7.2.2]. While the ring is not empty, all requests
- * go through it, so their order is kept.
+ * A request with RI_WR_COALESCE is kept in a ring of its queue pair. The thread that posts writes to the ring; the
+ * owner of the ring's role takes all kept requests and posts them by one ibv_post_send. The owner is the poster itself
+ * at the next request without the flag or when the ring is full, a thread that polls and finds nothing, a thread that
+ * disconnects, or, if none of these comes within 500 microseconds, the service thread [IT 7.2.2]. While the ring is not
+ * empty, all requests go through it, so their order is kept.
  *
  *     head       taken          tail
  *      | on the    | kept        |          `taken` moves before the call of the device, `head` after it
@@ -16,8 +16,8 @@
  * An end of the queue pair closes the gate and then reads `taken`; the owner of the role moves `taken` and then reads the
  * gate. So one of the two sees the other: either the request does not reach the device, or the end waits for it.
  *
- * If the device refuses a request of a chain, its post has succeeded long ago. Then the connection ends, or it had ended
- * (vib_qp_lost), and the requests that the device has not are flushed, like all others, by the end.
+ * If the device refuses a request of a chain, its post has succeeded long ago. Then the connection ends, or it had
+ * ended (vib_qp_lost), and the end flushes the requests that did not reach the device, like all others.
  */
 #include "vib_chain.h"
 

@@ -10,17 +10,18 @@
  * vib_cm_setup.c makes the moves. That is what a three-way set-up needs, too: the reply comes as an event, and
  * rdma_establish sends the third message when the application has confirmed.
  *
- * Life. A connection begins in ri_cm_ops::connect, or as a request of a listener. accept ties it to a queue pair.
- * It stays, even when it is over, until vib_cm_forget, which goes with the queue pair; a request ends when it is answered
- * or when its context ends. rdma_destroy_id waits for the end of an iWARP attempt that is under way. The
- * destruction of such a connection is deferred: it has no queue pair any more and stays in vib_cm::deferred until its
- * last event. So it is while its rdma_connect runs, which with iWARP has a thread of its own (vib_call.c): the device may
- * be connecting inside it. An attempt that is made again has a new id from then on (vib_conn_again).
+ * Life. A connection begins in ri_cm_ops::connect, or as a request of a listener. accept ties it to a queue pair. It
+ * stays, even when it is over, until vib_cm_forget, which goes with the queue pair; a request ends when it is answered
+ * or when its context ends. rdma_destroy_id waits for the end of an iWARP attempt that is under way. The destruction of
+ * such a connection is deferred: it has no queue pair any more and stays in vib_cm::deferred until its last event. It
+ * is also deferred while its rdma_connect runs, which with iWARP has a thread of its own (vib_call.c), because the
+ * device may be connecting inside that call. An attempt that is repeated gets a new id (vib_conn_again).
  *
- * Threads. Events, deadlines and tasks run on the service thread, one at a time. vib_cm::busy names the owner that an
- * event is handled for; the handler uses that owner without a lock. A hang-up reads the events of the device, which may
- * be of other owners: vib_cm::outer is then the one of the hang-up. A verb that takes an owner away first marks that under
- * the lock, then waits in vib_cm_wait until the owner is not busy. An event is acknowledged before the next one is read.
+ * Threads. Events, deadlines and tasks run on the service thread, one at a time. vib_cm::busy is the owner whose event
+ * is being handled; the handler uses that owner without a lock. Handling a disconnect reads the events of the device,
+ * which may belong to other owners: vib_cm::outer is then the owner of the disconnect. A verb that takes an owner away
+ * first marks that under the lock, then waits in vib_cm_wait until the owner is not busy. An event is acknowledged
+ * before the next one is read.
  *
  * vib_cm::lock guards phases, ties between the objects, and lists. It is taken before vib_qp::lock, and never owned
  * across a call of librdmacm that may wait, nor during an upcall.

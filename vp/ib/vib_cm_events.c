@@ -161,8 +161,8 @@ event_take(struct vib_cm *cm)
 }
 
 /*
- * If an event cannot be read, as in a process that has changed its user [RI 12.1.10], the descriptor stays readable and is no
- * longer watched. Attempts then end by their deadlines.
+ * If an event cannot be read, as in a process that has changed its user [RI 12.1.10], the descriptor would stay
+ * readable, so it is no longer watched. Attempts then end by their deadlines.
  */
 static void
 channel_check(struct vib_cm *cm, int error)

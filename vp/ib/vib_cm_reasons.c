@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the statuses of librdmacm mean: for attempts to connect, for ends, and for queries of a datagram service; the
- * one place where they are converted. rdma_cm_event::status is a negative errno, or what the transport says: the
- * reason in a REJ, or the status in a SIDR_REP (InfiniBand Architecture 1.2, volume 1, chapter 12).
+ * Converts the statuses of librdmacm: of attempts to connect, of ends, and of queries of a datagram service.
+ * rdma_cm_event::status is a negative errno, or a value of the transport: the reason in a REJ, or the status in a
+ * SIDR_REP (InfiniBand Architecture 1.2, volume 1, chapter 12).
  */
 #include <errno.h>
 #include <stddef.h>

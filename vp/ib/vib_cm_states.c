@@ -2,14 +2,16 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Phases down, steps across. An empty cell means that the step is ignored, or that the verb is refused.
+ * The table of phases (rows) and steps (columns). An empty cell means that the step is ignored, or that the verb is
+ * refused.
  *
  *     active:   ADDRESS, ROUTE, CONNECT, REPLIED, CONFIRM, UP       iWARP: ADDRESS, ROUTE, CONNECT, UP
  *     passive:  ASKED, ACCEPT, UP
  *
  * An iWARP attempt whose port is taken goes from CONNECT to ADDRESS again, with a new id.
  *
- * Each phase between the first step and UP can fail, be given up, be aborted, or reach its deadline, and then is OVER.
+ * In each phase between the first step and UP, the attempt can fail, be abandoned, be aborted, or reach its deadline;
+ * its phase is then OVER.
  */
 #include "vib_cm_states.h"
 

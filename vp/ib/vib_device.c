@@ -4,7 +4,7 @@
 /*
  * Adapters: the devices that libibverbs finds, opening and closing one, and its contexts. Control path.
  *
- * To list devices needs no right; to open one needs the right to open its file in /dev/infiniband.
+ * Listing devices needs no right; opening one needs the right to open its file in /dev/infiniband.
  */
 #include <dirent.h>
 #include <errno.h>

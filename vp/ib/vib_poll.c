@@ -4,9 +4,9 @@
 /*
  * [fast path] Completions: from the device's queue into ri_wc.
  *
- * A completion of the device has the address of a slot. The slot names the queue pair and has what the device does not
- * tell: the opcode of a request that failed, the number of its octets, and the request's id. When the completion is polled
- * the slot is free: a queue completes in order, so with it all slots before it.
+ * A completion of the device has the address of a slot. The slot names the queue pair and has the values that the
+ * device does not report: the opcode of a failed request, the number of its octets, and the request's id. When the
+ * completion is polled, the slot is free, and with it all slots before it, since a queue completes in order.
  *
  * Usually a poll converts directly into the caller's array. When completions must be counted or kept, they are staged:
  * converted into the staging ring, from which polls take first. A staged completion holds its slot until it is polled,

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * [fast path] Posts: a request or receive becomes one of the device, with a slot for its completion. A Send, Write or Read
- * of a connected queue pair, with one segment that is not copied, takes the short way (vib_post_sq): it is filled into a
- * request that was prepared with the queue pair. With several segments, or copied, it takes the usual way (post_usual). All
- * others take the odd one (post_odd).
+ * [fast path] Posts: a request or receive becomes one of the device, with a slot for its completion. A Send, Write or
+ * Read of a connected queue pair, with one segment that is not copied, takes the short path (vib_post_sq): it is filled
+ * into a request that was prepared with the queue pair. With several segments, or copied, it takes the usual path
+ * (post_usual). All others take post_odd.
  *
  * The segments of both interfaces have the same layout, so the device reads the caller's array. No lock, no allocation:
  * the access layer makes one post at a time on an object (ri_rnic_attr::thread_safe_queues is not claimed).

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The slots of work queues. Of a queue pair they are used in turn: the thread that posts takes the one at `tail`, the poll
- * of a completion frees all up to its own [IT 7.4]. While completions are staged, `done` says how far the queue is
- * completed, and `head` how far it is polled. Of an SRQ, which completes in any order, slots are in two lists of free ones:
- * one that only the thread that posts uses, and one to which polls return slots, and which the poster takes whole.
+ * The slots of work queues. The slots of a queue pair are used in turn: the thread that posts takes the slot at `tail`,
+ * and the poll of a completion frees all slots up to that of the completion [IT 7.4]. While completions are staged,
+ * `done` says how far the queue is completed, and `head` how far it is polled. An SRQ completes in any order. Its free
+ * slots are in two lists: one that only the thread that posts uses, and one to which polls return slots and which the
+ * poster takes as a whole.
  */
 #ifndef VIB_RING_H
 #define VIB_RING_H

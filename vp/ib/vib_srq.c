@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues [RI 6]. Control path; receives are posted by vib_recv.c, their slots are in vib_ring.h. The device
- * has the addresses of slots, so an array that may grow has address space for the largest queue from the beginning; its
- * pages get memory when they are used.
+ * Shared receive queues [RI 6]. Control path; receives are posted by vib_recv.c, their slots are in vib_ring.h. The
+ * device stores addresses of slots, so the array must not move: address space for the largest queue is reserved from
+ * the beginning, and its pages get memory when they are used.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The state table of queue pairs. Every device has it, whatever its transport: a device that knows a Terminate state goes
- * through it by itself, and the layers above see the end that follows ([RI 4.2], [RI 4.3]).
+ * The state table of queue pairs. Every device has it, whatever its transport: a device with a Terminate state passes
+ * through it by itself, and the layers above see only the end that follows ([RI 4.2], [RI 4.3]).
  */
 #include "vib_states.h"
 

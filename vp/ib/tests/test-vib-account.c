@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each verb with each of its calls of libibverbs refused in turn: all objects are as before, octet by octet, and so is what the device,
- * the kernel and the caller have of them. Then the verb succeeds, and at the end nothing is left. And armings in any order beside a
- * model: each is answered, or has one event, but not both.
+ * Refuses each call of libibverbs that a verb makes, in turn: all objects must be unchanged, octet by octet, and so
+ * must the resources that the device, the kernel and the caller have for them. Then the verb must succeed, and at the
+ * end nothing may be left. CQs are also armed in any order and compared with a model: each arming is answered or has
+ * one event, but not both.
  */
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * iWARP: the kernel has chosen a port that TCP does not give out, so rdma_connect fails with EADDRINUSE and the attempt is made
- * again with a new id [RI 12.3.19].
+ * iWARP: the kernel has chosen a local port that TCP cannot use, so rdma_connect fails with EADDRINUSE and the attempt
+ * is repeated with a new id [RI 12.3.19].
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 /*
  * The data path over a device that the test plays (vib_device.h): chains of requests in one call, copied payload,
- * datagrams, and ends with requests that were kept back.
+ * datagrams, and connections that end while requests are held back.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Regions of a dmabuf over a device that the test plays (vib_device.h). Their first byte is named by an address at which the
- * process has pages without access rights: an access to them ends the test.
+ * Regions of a dmabuf over a device that the test plays (vib_device.h). The address of their first byte in the process
+ * belongs to pages without access rights, so an access there ends the test.
  */
 #include <errno.h>
 #include <fcntl.h>

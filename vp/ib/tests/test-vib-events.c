@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Asynchronous events of the device, over one that the test plays: each becomes its event of RNIC-PI, and a device that
- * fails or is removed while it is in use ends its connections, then itself, and every later call has its status.
+ * Asynchronous events of the device, over one that the test plays: each becomes its event of RNIC-PI, a device that
+ * fails or is removed while it is in use ends its connections and then the adapter, and every later call returns the
+ * status for that.
  */
 #include <limits.h>
 

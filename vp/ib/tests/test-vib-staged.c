@@ -3,8 +3,8 @@
 
 /*
  * Completions that are staged before they are polled, because they are counted or their queue is
- * armed: their slots stay in use until the poll [IT 7.4], and functions that ask how far a queue is
- * completed do not wait for the poll.
+ * armed: their slots stay in use until the poll [IT 7.4], and functions that check how far a queue
+ * is completed do not wait for the poll.
  */
 #include "vib_cq.h"
 #include "vib_data.h"

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A device of libibverbs that a test plays by hand, below the whole data path of the provider: what is posted is kept, a
- * test completes it. Calls can be told to fail. One thread, virtual time.
+ * A device of libibverbs that a test simulates ("plays"), below the whole data path of the provider: posted requests
+ * and receives are kept until the test completes them. Calls can be made to fail. One thread, virtual time.
  */
 #ifndef VIB_DEVICE_H
 #define VIB_DEVICE_H

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A librdmacm that a test plays by hand, and the rest of the provider as vib_cm*.c sees it. Each call is noted; a test
- * lets calls fail and sends events. One thread, virtual time: nothing happens outside fake_run and fake_advance.
+ * A librdmacm that a test simulates, and the rest of the provider as vib_cm*.c sees it. Each call is recorded; a test
+ * makes calls fail and sends events. One thread, virtual time: nothing happens outside fake_run and fake_advance.
  */
 #ifndef VIB_FAKE_H
 #define VIB_FAKE_H
