@@ -4,10 +4,10 @@
 /*
  * The copy that places data in the memory of an application whose peer has sent it, and that reads such memory.
  *
- * Applications watch the last byte of a Write although no verbs promise that this works, and software
- * providers place bytes in order (R-21). memcpy does not: it stores the end of a short block first. So the
- * stores here are ascending, 16 bytes at a time; processors with total store order (x86) keep that order for an observer.
- * On other processors memcpy copies all but the last 8 bytes, which are stored one by one with release.
+ * Applications poll the last byte of a Write although verbs do not promise that this works, and software providers
+ * place bytes in order (R-21). memcpy does not: it stores the end of a short block first. So the stores here are
+ * ascending, 16 bytes at a time; processors with total store order (x86) keep that order for an observer. On other
+ * processors memcpy copies all but the last 8 bytes, which are stored one by one with release.
  *
  * The copy is a guard (vsw_guard.h). It is not instrumented by ThreadSanitizer: the peer's application may read this memory at
  * any time. With RDMA that is legal, and no data race of this program.

@@ -10,8 +10,8 @@
  * epoch tells nothing about that of another.
  *
  * The bijection is an alternating Feistel network of eight rounds over 11 and 12 bits. Its round function is
- * SipHash-2-4 (Aumasson and Bernstein, 2012), a pseudorandom function to anybody who does not know the secret.
- * A draw costs about 0.2 us and belongs to the control path.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012), a pseudorandom function for everyone who does not know the
+ * secret. A draw costs about 0.2 us and belongs to the control path.
  *
  * Threads: any.
  */

@@ -4,10 +4,10 @@
 /*
  * The handler of SIGBUS and SIGSEGV behind vsw_guard.h.
  *
- * It resumes a thread whose fault lies in a guard. For a fault in a function that a guard calls (section vsw_guarded) it
- * unwinds the stack with libgcc's unwinder up to the guard, and resumes there with the registers that a function keeps. It
- * looks at nothing else, so an unrelated fault is never unwound; that one goes to the handler that was installed before, or
- * ends the process at the instruction that caused it.
+ * It resumes a thread whose fault lies in a guard. For a fault in a function that a guard calls (section vsw_guarded)
+ * it unwinds the stack with libgcc's unwinder up to the guard, and resumes there with the registers that a function
+ * keeps. An unrelated fault is never unwound; it goes to the handler that was installed before, or ends the process at
+ * the instruction that caused it.
  *
  * An application that installs a handler of its own later replaces this one; its handler may call the one that it has
  * replaced. The handlers are removed with the last adapter, if they are still the process's.

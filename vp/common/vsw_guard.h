@@ -5,10 +5,11 @@
  * Accesses to memory of an application that may have no pages any more: another process has truncated its file, or the
  * application has unmapped or protected it. Such an access fails, and the process lives [RI 5.9].
  *
- * A *guard* is a run of instructions between two labels of an asm statement, with a label of C where the thread continues
- * if one of them faults, or if something faults that they call. The guards are a table in a section of its own, so they cost
- * nothing while nothing faults. The handler of SIGBUS and SIGSEGV (vsw_guard.c) finds the guard of the faulting
- * instruction, changes the interrupted context and returns. It passes every other fault to the handler that was there.
+ * A *guard* is a run of instructions between two labels of an asm statement, with a label of C where the thread
+ * continues if one of them, or a function that they call, faults. The guards are in a table in a section of its own, so
+ * they cost nothing while no access faults. The handler of SIGBUS and SIGSEGV (vsw_guard.c) finds the guard of the
+ * faulting instruction, changes the interrupted context and returns. It passes every other fault to the handler that
+ * was there.
  *
  * Only on x86-64; elsewhere such a fault ends the process, as it would without this.
  */
@@ -55,9 +56,9 @@
 #endif
 
 /*
- * A function that a guard calls is in the section vsw_guarded if it accesses memory of an application. The handler unwinds
- * the stack for faults in that section only, so a function there calls none of another section to make such an access. It has
- * unwind tables, as by default on x86-64.
+ * A function that a guard calls is in the section vsw_guarded if it accesses memory of an application. The handler
+ * unwinds the stack only for faults in that section, so such a function must not call a function of another section to
+ * make the access. It must have unwind tables, which is the default on x86-64.
  */
 
 /* The first adapter of the process opens, or the last one closes: the handlers are installed, or removed. */

@@ -5,10 +5,10 @@
  * Which thread runs a software engine: a polling thread, a sleeping leader, or the host's service thread.
  *
  * There is one word of state, one table, and one function that writes the word. A change of state is one
- * compare-and-swap and never waits. The host's watch and timer must follow the state, and the calls that
- * change them can be slow. So a thread that has changed the state tries to take a role. If another thread
- * owns the role, it sets the role's retry flag and returns, and the owner reads the state again before it
- * gives the role up. So a polling thread never waits for the service thread, nor the service thread for it.
+ * compare-and-swap and never waits. The host's watch and timer must follow the state, and the calls that change
+ * them can be slow. So a thread that has changed the state tries to take a role. If another thread owns the role,
+ * it sets the role's retry flag and returns, and the owner reads the state again before it releases the role. So
+ * a polling thread never waits for the service thread, nor the service thread for it.
  *
  * Two rules keep work from being forgotten:
  * - a thread that holds work back queues it first and then calls vsw_leader_hold, which reads the state; the tick
@@ -234,10 +234,10 @@ tick_length(struct vsw_leader *leader, uint64_t now)
 
 /*
  * A tick that finds a thread polling changes nothing, and it takes the processor from that thread: more than 20 us each
- * time on a virtual machine. So polling threads postpone the tick themselves. That is not for free either: where the
- * deadline comes before the kernel's own tick, a clock interrupt is to be set anew, 9 us on a virtual machine. A tick that was
- * postponed too late, or by a thread that missed a change of state, fires in a state other than the one it was started in;
- * the table allows that.
+ * time on a virtual machine. So polling threads postpone the tick themselves. That has a cost, too: if the deadline
+ * comes before the kernel's own tick, a clock interrupt must be set, which takes 9 us on a virtual machine. A tick that
+ * was postponed too late, or by a thread that missed a change of state, fires in a state other than the one it was
+ * started in; the table allows that.
  */
 static __attribute__((noinline)) void
 tick_postpone(struct vsw_leader *leader)

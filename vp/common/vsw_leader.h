@@ -80,17 +80,18 @@ struct vsw_leader {
 };
 
 /*
- * Length of a tick, ns: an eighth of the time for which threads have polled, within these limits. The longest is longer than
- * the kernel's own tick of 4 ms, so to set it costs no interrupt. After a tick that has fired the next one is short: so the
- * service thread watches again one tick and a short one after the last poll at the latest.
+ * Length of a tick, ns: an eighth of the time for which threads have polled, within these limits. The maximum is longer
+ * than the kernel's own tick of 4 ms, so setting it costs no interrupt. After a tick that has fired the next one is
+ * short: so the service thread watches again at the latest one long and one short tick after the last poll.
  */
 #define VSW_LEADER_TICK       500000
 #define VSW_LEADER_TICK_MAX   5000000
 #define VSW_LEADER_TICK_SHARE 8
 
 /*
- * A poll postpones a tick when three fifths of it are over. Only every VSW_LEADER_CLOCK_POLLSth poll reads the clock; but polls
- * that send or receive much take long, and then each does: if two looks at the clock were more than VSW_LEADER_SLOW ns apart.
+ * A poll postpones a tick when three fifths of it are over. Only every VSW_LEADER_CLOCK_POLLSth poll reads the clock;
+ * but polls that send or receive much take long, so each poll reads it if the last two readings were more than
+ * VSW_LEADER_SLOW ns apart.
  */
 #define VSW_LEADER_CLOCK_POLLS 8
 #define VSW_LEADER_SLOW        50000

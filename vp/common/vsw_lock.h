@@ -7,7 +7,7 @@
  * A vsw_lock is owned for a handful of instructions, never across a system call; a waiter spins and then
  * yields. A vsw_role is the right to do some work ("run this queue"). A thread takes it by trying and may
  * own it across system calls; no thread waits for it. A thread that finds the role taken sets its retry
- * flag and returns; the owner looks at the flag before and after it gives the role up.
+ * flag and returns; the owner reads the flag before and after it releases the role.
  */
 #ifndef VSW_LOCK_H
 #define VSW_LOCK_H

@@ -10,7 +10,7 @@
  * engine and make upcalls, is always rung without them. Nothing here allocates or makes a system call.
  *
  * Memory orders: the poster writes the entry and then the head (release), which the engine reads (acquire).
- * The polling thread gives a slot back by `released` (release), which the poster reads (acquire). A completion
+ * The polling thread frees a slot by `released` (release), which the poster reads (acquire). A completion
  * becomes visible by its generation (acquire). Arming is sequentially consistent on both sides; see
  * vsw_queue.h.
  *

@@ -10,8 +10,8 @@
  * and an entry is copied once before it is checked.
  *
  * Completions name work queues by number. A number is a slot and a count of how often the slot was used. A
- * slot is used again only after a thousand others were given back, so the last completions of a destroyed
- * queue pair cannot release slots of a newer one.
+ * slot is used again only after a thousand others were freed, so the last completions of a destroyed queue
+ * pair cannot release slots of a newer one.
  */
 #include "vsw_queue.h"
 

@@ -126,7 +126,8 @@ struct vsw_cq_page {
 /*
  * The arm word: enum ri_arm in bits 0-1, a running number in bits 2-7, the count of RI_ARM_COUNT in bits
  * 8-31. The number keeps an engine that is about to fire from mistaking a later arming for the one whose
- * condition it has tested. RI_ARM_UNREPORTED is RI_ARM_NEXT to the engine: it looks at entries that come.
+ * condition it has tested. The engine treats RI_ARM_UNREPORTED as RI_ARM_NEXT: it checks only entries
+ * that come later.
  */
 #define VSW_ARM_COUNT_MAX 0xffffffu
 
@@ -259,7 +260,7 @@ uint32_t vsw_wq_available(struct vsw_wq *wq);
 
 /*
  * Entries posted and not taken. Sequentially consistent for an engine that begins to wait for a receive: it
- * sets a flag and then looks here once more; the poster writes the head and then reads the flag (vsw_post.c).
+ * sets a flag and then calls this once more; the poster writes the head and then reads the flag (vsw_post.c).
  * One of them sees the other.
  */
 static inline uint32_t
@@ -282,8 +283,8 @@ bool vsw_rq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
 void vsw_wq_give_back(struct vsw_wq *wq, uint32_t count);
 
 /*
- * The queue is used for a new connection, and every request that was taken is complete. Requests that made
- * no completion since the last one give their slots back, if that one has been polled.
+ * The queue is used for a new connection, and every request that was taken is complete. The slots of
+ * requests without a completion since the last completion are freed, if that completion has been polled.
  */
 void vsw_wq_forget(struct vsw_wq *wq);
 

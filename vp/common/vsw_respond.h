@@ -227,7 +227,7 @@ vsw_respond_send(struct vsw_responder *in, const struct vsw_message *message,
 /*
  * The last piece of a Write with immediate data, which takes a receive. Without a receive nothing
  * of the piece is placed. InfiniBand sends the piece again. iWARP holds back the message with the
- * immediate data; a program cannot tell whether the Write before it is held, too.
+ * immediate data; a program cannot observe whether the Write before it is held, too.
  */
 const struct vsw_refusal *vsw_respond_write_immediate(struct vsw_responder *in,
 						      const struct vsw_message *message,

@@ -5,10 +5,10 @@
  * Address handles. Each adapter has a table, from which senders copy a target under a lock that is owned for
  * that copy only. A target is a route header, complete but for the length.
  *
- * The number of a handle is its slot and a count that steps with each handle, so the number of a destroyed
- * handle is not used again for long. Datagrams posted before a handle is destroyed are still sent: the handle
- * stays in the table until vem_ah_sweep finds that no queue pair for datagrams of its process has anything
- * left to send.
+ * The number of a handle is its slot and a count that is incremented for each handle, so the number of a
+ * destroyed handle is not used again for a long time. Datagrams posted before a handle is destroyed are still
+ * sent: the handle stays in the table until vem_ah_sweep finds that no queue pair for datagrams of its
+ * process has anything left to send.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -9,9 +9,9 @@
  *     IB, three-way:     connect -> REQUEST; accept: REPLY; confirm: active up, then CONFIRM: passive up
  *
  * With IB and without three_way the active side confirms by itself. A request is named by a number, not by
- * its address: it may end at any moment because its peer gives up, and then an answer finds no request. The
- * fabric's lock protects requests and listeners. Upcalls are made without it, on the service thread: those
- * for queue pairs by the task of the queue pair, those for listeners by the task of the adapter.
+ * its address: it may end at any moment because its peer withdraws it, and then an answer finds no request.
+ * The fabric's lock protects requests and listeners. Upcalls are made without it, on the service thread:
+ * those for queue pairs by the task of the queue pair, those for listeners by the task of the adapter.
  */
 #include <stdlib.h>
 #include <string.h>

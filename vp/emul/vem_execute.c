@@ -4,8 +4,9 @@
 /*
  * The requester: execution of a request on the thread that runs the send queue.
  *
- * It checks its own memory and hands a message to the responder of the peer (vsw_respond.h), whose answer completes the request.
- * Both queue pairs are in this process, so the message is one piece, and the responder runs on the same thread.
+ * It checks its own memory and passes a message to the responder of the peer (vsw_respond.h), whose answer completes
+ * the request. Both queue pairs are in this process, so the message is one piece, and the responder runs on the same
+ * thread.
  *
  * The personality decides the order of the checks and the effect of each refusal:
  * - InfiniBand: the responder refuses, the request completes with a remote status, and both queue pairs go
@@ -45,9 +46,9 @@ whole_of(const struct vsw_wqe *wqe, struct vsw_spans *octets)
 /* --- answers ------------------------------------------------------------------------------ */
 
 /*
- * There is no receive: wait for one, as long as the peer's attributes or this adapter say. Returns
- * whether the request is done. A peer that was connected by attributes is not notified of the end,
- * and goes on.
+ * There is no receive: wait for one, as long as the peer's attributes or the settings of this
+ * adapter say. Returns whether the request is done. A peer that was connected by attributes is not
+ * notified of the end, and continues.
  */
 static bool
 wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Multicast groups [RI 10.52]: which queue pairs for datagrams have which groups.
+ * Multicast groups [RI 10.52] and their members, which are queue pairs for datagrams.
  *
  * A member is numbered as it joins. A sender goes through the members of a group in that order, up
  * to the last one that was there when it began, and has a use of each for its delivery only. It can

@@ -5,8 +5,8 @@
  * The emulated provider: adapters emul:ib and emul:iwarp, each on a fabric of its own in this process, and shm:ib and
  * shm:iwarp, on fabrics between processes. This file has the adapters and their processes, and the table of the provider.
  *
- * Within a process the engine has no thread, no descriptor and nothing to wait for: the thread that posts does the work. So
- * progress has nothing to do, and a leader gets no descriptor to sleep on. Between processes shm/vem_shm.c has the engine.
+ * Within a process the engine has no thread and no descriptor, since the thread that posts does the work. So progress
+ * does nothing, and a leader gets no descriptor to sleep on. Between processes shm/vem_shm.c has the engine.
  */
 #include "vem_provider.h"
 

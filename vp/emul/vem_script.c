@@ -4,12 +4,12 @@
 /*
  * The language of faults, and the two ways to give commands.
  *
- * ITAPI_EMUL_FAULTS has commands, separated by semicolons, that each adapter runs when it is opened; a wrong
- * one is refused with a warning in the log. ITAPI_EMUL_CONTROL names a local socket (SOCK_SEQPACKET) on which
- * a tester listens. Each adapter connects to it when it is opened and sends its name. From then on it runs
- * the commands that it receives, one in each packet, and answers each with "ok" or with what is wrong. So the
- * application under test needs no change and no tester in its process. A program that has more rights than its
- * user (set-user-ID and the like) reads neither variable.
+ * ITAPI_EMUL_FAULTS has commands, separated by semicolons, that each adapter runs when it is opened; an invalid one is
+ * refused with a warning in the log. ITAPI_EMUL_CONTROL names a local socket (SOCK_SEQPACKET) on which a tester
+ * listens. Each adapter connects to it when it is opened and sends its name. From then on it runs the commands that it
+ * receives, one in each packet, and answers each with "ok" or with an error text. So the application under test needs
+ * no change and no tester in its process. A program that has more rights than its user (set-user-ID and the like) reads
+ * neither variable.
  *
  *     call VERB N STATUS    the Nth call of that control verb from now on returns STATUS, once
  *     fail adapter          the adapter fails beyond repair

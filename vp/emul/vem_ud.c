@@ -8,18 +8,18 @@
  * receiver by its number in a table of the fabric. The sender has a use of the receiver (`inside`) for one
  * delivery. A queue pair that is destroyed leaves the table first and then waits for the uses.
  *
- * A datagram that cannot be delivered is dropped, and its sender is not told. Reasons are: no such queue pair,
- * one that does not run, a port that is down, another key, no receive, a receive that is too small. Such a
- * receive stays for the next datagram (`rx_have`). If another thread delivers to the same receiver at this
- * instant, the datagram is not dropped: the sender's task tries again. Only a queue pair's own requests and
- * own receives can fail. They complete with their status, end the queue pair, and raise the event that names
- * the failure, since there is no end of a connection to raise.
+ * A datagram that cannot be delivered is dropped, and its sender is not notified. Reasons are: no such queue pair, one
+ * that does not run, a port that is down, another key, no receive, a receive that is too small. Such a receive stays
+ * for the next datagram (`rx_have`). If another thread delivers to the same receiver at this instant, the datagram is
+ * not dropped: the sender's task tries again. Only a queue pair's own requests and own receives can fail. They complete
+ * with their status, end the queue pair, and raise the event that names the failure, since there is no end of a
+ * connection to raise.
  *
  * The data of every receive follows the route header of InfiniBand, 40 bytes, as if each datagram had come
  * through a router: the fabric has no local identifiers.
  *
- * Between processes the block of a number says which process has the receiver; what is for another one goes through a link
- * (shm/vem_remote_ud.c), and vem_ud_arrived delivers what comes from there.
+ * Between processes the block of a number says which process has the receiver. A datagram to another process goes
+ * through a link (shm/vem_remote_ud.c), and vem_ud_arrived delivers datagrams from there.
  */
 #include "vem_ud.h"
 

@@ -4,9 +4,9 @@
 /*
  * Connections by address, and queries for datagram services: the entries of ri_cm_ops over the station's manager (vrc_service.h).
  *
- * A queue pair is tied to one exchange of the manager at a time. It receives from the moment at which its peer may send: before the
- * REP of the passive side leaves, and before the RTU of the active side. It sends when RI_CM_ESTABLISHED was raised, so that no
- * completion of a request comes before that event.
+ * A queue pair is tied to one exchange of the manager at a time. It can receive before its peer may send, that is
+ * before its side sends the REP (passive side) or the RTU (active side). It sends only after RI_CM_ESTABLISHED was
+ * raised, so no request completes before that event.
  *
  * An end is raised once, by the first of these: the manager's event (vro_cm_raise), a fault of the
  * queue pair, or a verb of its owner. All three run in the role, flush the queues, and then raise

@@ -4,11 +4,10 @@
 /*
  * The requester: sends the requests of a send queue and repeats them until they are acknowledged.
  *
- * Requests are taken from the send queue in order and kept in a ring until they are complete. Each
- * has consecutive packet numbers; a Read has those of its answer. The *position* is the number of
- * the next packet to send, `una` the first one that is not acknowledged. To go back means to move
- * the position to `una`; then everything after it is sent again; a Read is requested again for the
- * part that has not arrived.
+ * Requests are taken from the send queue in order and kept in a ring until they are complete. Each has consecutive
+ * packet numbers; a Read has those of its answer. The *position* is the number of the next packet to send, `una` the
+ * first one that is not acknowledged. To go back means to move the position to `una`; then everything after it is sent
+ * again, and of a Read only the part that has not arrived is requested again.
  *
  * A long Read is requested in parts of half a window each, since nothing else limits its response;
  * so the window limits the packets in transit in both directions.

@@ -10,7 +10,7 @@
  * The ring keeps what was answered, so that a request that comes again is answered again: a Read
  * from the memory as it is then, an atomic from the result that is kept.
  *
- * After a NAK the responder is silent until the packet comes that it expects.
+ * After a NAK the responder sends nothing until the expected packet arrives.
  */
 #include <inttypes.h>
 

@@ -2,15 +2,17 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Does it pay to poll on when nothing has come? Not if the peer runs on this processor: then a polling thread keeps it from sending
- * for the rest of its time slice, which is milliseconds. The kernel does not say which processor a datagram came from on a socket that is
- * not connected (SO_INCOMING_CPU), so this is found out by trial, in both directions:
+ * Is it worth continuing to poll when nothing has arrived? Not if the peer runs on this processor: then a polling
+ * thread keeps it from sending for the rest of a time slice, which is milliseconds. The kernel does not say which
+ * processor a datagram came from on a socket that is not connected (SO_INCOMING_CPU), so this is found out by trial, in
+ * both directions:
  *
  * - A thread that has polled for long without a packet yields the processor once. If another thread ran then, and packets are there
  *   afterwards, that thread may have been the peer. The second time in a row polling counts as futile, and each poll without a packet
  *   yields the processor.
- * - Packets that come while a thread polls, and no other thread has run, come from another processor: polling pays. While polling
- *   counts as futile, some waits begin with polls, to notice that; fewer of them, the more found no packet.
+ * - Packets that arrive while a thread polls and no other thread has run come from another processor: polling is
+ *   worthwhile. While polling counts as futile, some waits begin with polls, to notice that; fewer of them, the more
+ *   found no packet.
  *
  * Any threads. If two of them write at once, only an estimate is delayed.
  */

@@ -5,10 +5,10 @@
  * Where the processes of one user find each other: names of local sockets (SOCK_SEQPACKET), in the user's runtime folder, or
  * abstract ones where there is none. A name belongs to one process at a time, and ends with it.
  *
- * The folder $XDG_RUNTIME_DIR/itapi/fabric/NAME is private: $XDG_RUNTIME_DIR and each folder below it must belong to this user, and
- * nobody else may enter it. If a connect to a name is refused, a dead process has left the name; it is replaced under a lock of
- * the folder. Abstract names vanish with their process, but any user of the host may take one first. So both sides of a
- * connection check the user of the other side.
+ * The folder $XDG_RUNTIME_DIR/itapi/fabric/NAME is private: $XDG_RUNTIME_DIR and each folder below it must belong to
+ * this user, and no other user may enter it. If a connect to a name is refused, a dead process has left the name; it is
+ * replaced under a lock of the folder. Abstract names vanish with their process, but any user of the host may take one
+ * first. So both sides of a connection check the user of the other side.
  *
  * Control path; any thread.
  */

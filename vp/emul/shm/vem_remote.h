@@ -16,17 +16,17 @@
  *     READY     go on
  *     REFUSED   that request is refused, with this status (InfiniBand; on iWARP a Terminate comes as a packet)
  *     DATA      octets of a Read, or the result of an atomic
- *     PROBED    the process has read all that was in front of a PROBE, and owes no answer to it. A PROBE for a connection that owes
- *               one, or whose queue pair a thread works on, is not answered; it comes again. So a process that lives is silent only
- *               if it wants to be, however long it has had no processor
+ *     PROBED    the process has read all entries in front of a PROBE, and owes no answer to them. A PROBE for a connection that owes
+ *               one, or whose queue pair a thread works on, is not answered; it comes again. So a living process always answers
+ *               eventually, however long it had no processor
  *
  * A DATAGRAM has no connection and no answer; vem_remote_ud.c.
  *
  * A thread that reads the ring does not wait for room to answer: if the ring of answers is full, the connection keeps the answer.
  * It has a place for one answer of each kind, and for as many Reads as its IRD allows.
  *
- * Threads: the requester's state belongs to the role vem_qp::tx, the responder's to vem_shm::rx. What crosses is atomic, or has
- * a lock of its own.
+ * Threads: the requester's state belongs to the role vem_qp::tx, the responder's to vem_shm::rx. Data that both access is
+ * atomic, or has a lock of its own.
  */
 #ifndef VEM_REMOTE_H
 #define VEM_REMOTE_H

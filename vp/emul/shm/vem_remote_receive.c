@@ -716,8 +716,8 @@ told_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire
 }
 
 /*
- * The other end asks whether a request was read and its answer written. Without an answer it asks again. A connection that has ended owes
- * nothing.
+ * The other end asks whether a request was read and its answer written. If this does not answer, it asks again. A
+ * connection that has ended owes no answer.
  */
 static void
 probe_arrived(struct vem_link *link, const struct vem_remote *remote, const struct vem_wire *probe)

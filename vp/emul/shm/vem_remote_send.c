@@ -637,9 +637,9 @@ watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
 
 /*
  * The time is over: ask the process of the peer whether it has read the oldest request and has sent
- * every answer that it owes. A process without a processor, or whose reading thread has none, answers
- * when it gets one; the end of the process is another event. A request that has not been sent waits
- * for room, so it is not lost.
+ * every answer that it owes. A process that has no processor, or whose reading thread has none,
+ * answers when it gets one; if the process ends, another event reports that. A request that has not
+ * been sent waits for room, so it is not lost.
  */
 static void
 probe_send(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
@@ -672,9 +672,10 @@ is_answered_meanwhile(const struct vem_remote *remote, uint32_t done)
 }
 
 /*
- * By attributes: requests are not tried without end. True: one has failed, or there is more to do. A peer whose process has ended is
- * silent, as over a wire: what this end has sent and the peer has acknowledged can be taken from the completion queue long before the
- * first failure is there. But requests that are tried without end fail at once, since no try can be answered any more.
+ * By attributes: requests are not tried without end. True: one has failed, or there is more to do. A peer whose process
+ * has ended is treated as silent, as over a network: so the program can poll the completions of acknowledged requests
+ * long before the first failure. But requests that are retried without limit fail at once, since no retry can be
+ * answered any more.
  */
 static bool
 window_watch(struct vem_qp *qp, struct vem_remote *remote)

@@ -8,10 +8,11 @@
  * processes have dialed are not used: such a process could claim any numbers, while the process that listens at the name owns the block.
  * A link for datagrams stays until one of its processes ends.
  *
- * Groups: a group has GROUP_SLOTS names, and a process with members of the group takes the first free one. A sender has a link for each
- * name that is taken. Before each datagram it looks for a new process, by a connect to the first free name, which the next process
- * takes; and every LOOK_AGAIN it tries all names, since processes that end leave gaps. The receiving process delivers to its own
- * members, so if somebody takes a name for another purpose, a datagram is copied there and dropped.
+ * Groups: a group has GROUP_SLOTS names, and a process with members of the group takes the first free one. A sender has
+ * a link for each name that is taken. Before each datagram it looks for a new process, by a connect to the first free
+ * name, which the next process takes; and every LOOK_AGAIN it tries all names, since processes that end leave gaps. The
+ * receiving process delivers to its own members, so if a process takes a name for another purpose, a datagram is copied
+ * there and dropped.
  *
  * A sender waits for room in a ring for at most UD_PATIENCE, and for a new link for at most UD_GREETING. Then it drops the datagram, and
  * drops those that follow without waiting, until the link has room again. So a receiver that has stopped delays its senders only

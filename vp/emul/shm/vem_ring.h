@@ -14,9 +14,10 @@
  * the reader, and keeps a private copy of its own. An impossible value breaks the ring for good (`broken`). A writer can change the
  * octets of an entry while they are copied, which damages only its own message. No access faults, since a sealed memfd keeps its size.
  *
- * A reader that is about to sleep stores that in its line of the page and looks at the ring once more. A writer that reads it there
- * wakes the reader through the wake-up socket, once for each sleep, since sleeps are numbered. A writer that finds no room stores
- * that in its line; then vem_ring_release returns true, and the reader must wake the writer if it sleeps.
+ * A reader that is about to sleep stores that in its line of the page and checks the ring once more. A writer that
+ * reads it there wakes the reader through the wake-up socket, once for each sleep, since sleeps are numbered. A writer
+ * that finds no room stores that in its line; then vem_ring_release returns true, and the reader must wake the writer
+ * if it sleeps.
  *
  * Threads: each struct belongs to one thread at a time.
  */
@@ -105,8 +106,8 @@ struct vem_ring_entry {
  */
 int vem_ring_create(struct vem_ring_page **page, const char **call);
 /*
- * Map a ring that another process has made. NULL: it is not what vem_ring_create makes, and errno is 0, or a system call failed; *why says
- * which. The descriptor stays the caller's, and is not needed any more.
+ * Map a ring that another process has made. NULL: either it is not what vem_ring_create makes, and errno is 0, or a
+ * system call failed; *why says which. The caller still owns the descriptor, which is not needed any more.
  */
 struct vem_ring_page *vem_ring_attach(int fd, const char **why);
 void vem_ring_unmap(struct vem_ring_page *page);
@@ -133,8 +134,8 @@ vem_ring_must_wake(struct vem_ring_out *out)
 	return asleep != 0 && atomic_exchange(&out->woken, asleep) != asleep;
 }
 /*
- * No room was found: ask the reader for a wake-up. True: there is room for `length` octets meanwhile, or the ring is broken;
- * try again.
+ * No room was found: ask the reader for a wake-up. True: try again, because there is now room for `length` octets, or
+ * the ring is broken.
  */
 bool vem_ring_want_room(struct vem_ring_out *out, uint32_t length);
 /*

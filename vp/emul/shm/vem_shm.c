@@ -155,7 +155,7 @@ answers_wait(struct vem_link *link, bool polls)
 }
 
 /*
- * Entries were read: wake writers that wait for room, and write the answers that are owed. True: there was something to do.
+ * Entries were read: wake writers that wait for room, and write the answers that are due. True: something was done.
  * `polls`: the calling thread polls, so it will read again.
  */
 static inline bool

@@ -4,8 +4,8 @@
 /*
  * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams
  * and messages, and while its own queues are armed. No upcall names an object after its destroy has
- * returned, and none comes after close has returned. The peers are threads that never stop. Another
- * test is of the time-wait after a connection.
+ * returned, and none comes after close has returned. The peers are threads that never stop. A
+ * further test checks the time-wait after a connection.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,8 +23,8 @@ struct guard {
 };
 
 /*
- * The adapter that is opened and closed. The records of its objects stay, so that a late upcall is noticed and does
- * no harm.
+ * The adapter that is opened and closed. The records of its objects are never freed, so that a late upcall is
+ * detected and does no harm.
  */
 struct victim {
 	struct ri_upcalls upcalls;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Faults on demand, by direct calls of the provider in virtual time, so that each run is the same. Verbs fail when
- * and how a command says; an adapter that fails raises the end events of its connections before its own.
+ * Faults on demand, by direct calls of the provider in virtual time, so that each run is the same. Verbs must fail
+ * when and as a command says; an adapter that fails raises the end events of its connections before its own.
  */
 #include <string.h>
 

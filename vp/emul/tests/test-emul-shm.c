@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The carrier between processes. Two adapters with hosts of their own have nothing in common but the sockets and rings, so
- * most of it is tested in one process; what needs a process that dies is in test-emul-shm-hostile.c.
+ * The carrier between processes. Two adapters with hosts of their own share only the sockets and rings, so most of it
+ * is tested in one process; test-emul-shm-hostile.c has the tests in which a process dies.
  */
 #include <glib/gstdio.h>
 #include <malloc.h>

@@ -146,8 +146,8 @@ test_to_itself(void)
 }
 
 /*
- * The sender's own request is wrong: it completes with an error, the rest is flushed, and a reset makes the queue
- * pair usable.
+ * The sender's own request is wrong: it must complete with an error, the other requests must be flushed, and a
+ * reset must make the queue pair usable again.
  */
 static void
 test_send_fails(void)

@@ -3,9 +3,9 @@
 
 /*
  * An adapter with the least that RNIC-PI allows: the emulated InfiniBand adapter without its optional claims, as a
- * provider of its own in a shared object. It shows how the layers above refuse what an adapter cannot do. "bare"
- * claims nothing optional; "bare:srq" has shared receive queues of fixed size without watermarks; "bare:ud" has
- * datagrams, whose services carry no private data.
+ * provider of its own in a shared object. It shows how the layers above refuse calls that an adapter does not
+ * support. "bare" claims nothing optional; "bare:srq" has shared receive queues of fixed size without watermarks;
+ * "bare:ud" has datagrams, whose services carry no private data.
  */
 #include <stdio.h>
 #include <string.h>

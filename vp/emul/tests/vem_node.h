@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Additions of this provider's tests to vsw_node.h: its adapters over a host in virtual time (node_run is the
+ * Extends vsw_node.h for this provider's tests: its adapters over a host in virtual time (node_run is the
  * service thread) or with a thread, connections through its own ri_cm_ops, and polls that succeed at once.
  */
 #ifndef VEM_NODE_H

@@ -12,8 +12,9 @@
  *     after each of these and after each call                           vrc_cm_next until it is false, without the lock
  *                                                                       the upcalls; then the timer to vrc_cm_due
  *
- * A connection, a request and a query are named by a number, since any of them may end at any moment because of the peer; a call
- * with a number that is gone gets RI_ERR_INVALID_HANDLE. The number of a request, cast to a pointer, is its ri_request.
+ * A connection, a request and a query are named by a number, since any of them may end at any moment because of the
+ * peer; a call with a number that is no longer valid returns RI_ERR_INVALID_HANDLE. The number of a request, cast to a
+ * pointer, is its ri_request.
  *
  * Numbers, ids, transactions and first PSNs are drawn by ri_host::random. Memory is bounded by vrc_config.
  */

@@ -4,8 +4,8 @@
 /*
  * Connection requests for a port whose listener was closed a moment ago. Programs that take one
  * connection at a time close their listener and open it again for the next one; perftest does so. A
- * peer that is told "no such service" in between gives up. So its REQ is held until a listener is
- * there, or until VRC_HELD_TIME after the last one was closed.
+ * peer that gets the answer "no such service" in between abandons the attempt. So its REQ is held
+ * until there is a listener again, or until VRC_HELD_TIME after the last one was closed.
  *
  * There are VRC_HELD_MAX places, and as many services that are remembered. A request that gets no
  * place is refused at once, so a flood of requests costs no more than without this file.

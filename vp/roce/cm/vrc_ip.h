@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * How ports and IP addresses lie in CM messages: InfiniBand Architecture 1.2, volume 1, annex A11 (RDMA IP CM Service), and the
- * port spaces of librdmacm. Pure functions, any thread.
+ * The layout of ports and IP addresses in CM messages: InfiniBand Architecture 1.2, volume 1, annex A11 (RDMA IP CM
+ * Service), and the port spaces of librdmacm. Pure functions, any thread.
  */
 #ifndef VRC_IP_H
 #define VRC_IP_H
@@ -36,7 +36,7 @@ void vrc_gid_of_addr(const struct ri_addr *addr, uint8_t gid[VRC_GID_SIZE]);
 bool vrc_addr_same(const struct ri_addr *a, const struct ri_addr *b);
 
 /*
- * The service id on the wire, host order, of a service to connect to, or (`datagram`) whose datagrams are asked for. Both members
+ * The service id on the wire, host order, of a service for connections or, if `datagram`, for datagrams. Both members
  * of ri_service are in network order; RI_SERVICE_PORT means the port space of TCP or of UDP.
  */
 uint64_t vrc_service_id(const struct ri_service *service, bool datagram);

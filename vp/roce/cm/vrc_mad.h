@@ -5,9 +5,9 @@
  * Connection management datagrams (MADs of class 7), octets to fields and back: InfiniBand Architecture 1.2, volume 1,
  * chapters 12.6 (messages) and 13.4 (common header), as Linux's ib_cm sends and reads them.
  *
- * Pure functions: no state, no allocation, no I/O, any thread. The reader refuses what no sender may send; what is
- * permitted but not served here (a path MTU, a transport, a service) passes, since the answer to it is a message.
- * Reserved bits are written as 0 and not looked at.
+ * Pure functions: no state, no allocation, no I/O, any thread. The reader refuses values that no sender may send. It
+ * accepts values that are permitted but not supported here (a path MTU, a transport, a service), since they are
+ * answered by a message. Reserved bits are written as 0 and ignored.
  */
 #ifndef VRC_MAD_H
 #define VRC_MAD_H

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Requests of peers: a REQ or a SIDR_REQ is checked in full before anything is allocated for it. What is refused here is refused
- * without memory, so a flood of requests costs one answer each.
+ * Requests of peers: a REQ or a SIDR_REQ is checked in full before anything is allocated for it. A refusal here needs
+ * no memory, so each request of a flood costs only one answer.
  */
 #include <string.h>
 

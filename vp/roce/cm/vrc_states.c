@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * States down, steps across: InfiniBand Architecture 1.2, volume 1, 12.9 (connections) and 12.11 (SIDR). An empty cell means that
- * a message or a time is ignored, or that a call is answered with RI_ERR_INVALID_STATE.
+ * The table of states (rows) and steps (columns): InfiniBand Architecture 1.2, volume 1, 12.9 (connections) and 12.11
+ * (SIDR). An empty cell means that a message or a time is ignored, or that a call is answered with
+ * RI_ERR_INVALID_STATE.
  *
  *     active:   REQ_SENT, REP_RCVD, ESTABLISHED, DREQ_SENT or a DREQ, TIMEWAIT
  *     passive:  REQ_RCVD, REP_SENT, ESTABLISHED, the same

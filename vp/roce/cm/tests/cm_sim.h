@@ -3,8 +3,8 @@
 
 /*
  * Two managers on a link, in virtual time and one thread. All random numbers come from one seed, so
- * a run repeats exactly. The link loses, doubles, delays and so reorders datagrams, and a test may
- * drop those that it names.
+ * a run repeats exactly. The link loses, duplicates, delays and so reorders datagrams, and a test
+ * may drop those that it names.
  */
 #ifndef CM_SIM_H
 #define CM_SIM_H

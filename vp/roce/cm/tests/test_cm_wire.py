@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Two connection managers over UDP on two loopback addresses: a connection, a query, and a port where nobody listens.
+"""Two connection managers over UDP on two loopback addresses: a connection, a query, and a port
+without a listener.
 
 Usage: test_cm_wire.py PEER, with the path of roce-cm-peer
 """
