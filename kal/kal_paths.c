@@ -5,15 +5,13 @@
  * Paths from a spigot to a peer [IT 10.2]. The kernel's routing decides, as it does for any TCP connection: a spigot offers
  * a path if the route to the peer leads through its interface, and the first source is the one that the kernel would take.
  *
- * A further address of the spigot is a source, too, if the kernel would send what comes from it
- * through the same interface, by a route as specific as that to the peer. So with policy routing
- * several spigots may offer paths to one peer; a default route of one spigot does not compete with
- * a more specific route of another.
+ * A further address of the spigot is a source, too, if the kernel would send what comes from it through the same
+ * interface, by a route as specific as that to the peer. So with policy routing several spigots may offer paths to one
+ * peer; a default route of one spigot does not compete with a more specific route of another.
  *
- * By opening an adapter that has one interface, the user chooses that interface. The adapter offers
- * a path through it although the kernel prefers another interface, if the route through its own is
- * as specific; kal_path_is_forced reports that to the call that connects, which binds the socket to
- * the interface.
+ * By opening an adapter that has one interface, the user chooses that interface. The adapter offers a path through it
+ * although the kernel prefers another interface, if the route through its own is as specific; kal_path_is_forced
+ * reports that to the call that connects, which binds the socket to the interface.
  */
 #include <errno.h>
 #include <net/if.h>

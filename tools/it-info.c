@@ -3,10 +3,9 @@
 
 /*
  * it-info: lists the adapters, their spigots and their abilities. It uses only it_interface_list(), it_ia_query() and
- * itx_ia_query_support().
- * An adapter that cannot be opened is listed with the reason and makes the exit status 1. A provider that was refused
- * is listed too, and does not: the other providers' adapters can be used. With --env it lists settings instead
- * (info_env.c), with --live what running processes do (info_live.c).
+ * itx_ia_query_support(). An adapter that cannot be opened is listed with the reason and makes the exit status 1. A
+ * provider that was refused is listed too, and does not: the other providers' adapters can be used. With --env it
+ * lists settings instead (info_env.c), with --live what running processes do (info_live.c).
  */
 
 #include <arpa/inet.h>

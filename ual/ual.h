@@ -4,10 +4,9 @@
 /*
  * What the entry points in itapi/ call, control path. The fast path is ual_dto.h.
  *
- * An entry point converts handles to objects with the functions of the first section, checks its pointers and flags, and
- * calls one function of this header, which returns the status of IT-API. It checks handles first, then whether the
- * adapter has failed (ual_dead), then all other arguments from left to right [IT 1.2], [IT 1.6]. It writes OUT
- * handles.
+ * An entry point converts handles to objects with the functions of the first section, checks its pointers and flags,
+ * and calls one function of this header, which returns the status of IT-API. It checks handles first, then whether the
+ * adapter has failed (ual_dead), then all other arguments from left to right [IT 1.2], [IT 1.6]. It writes OUT handles.
  */
 #ifndef UAL_H
 #define UAL_H

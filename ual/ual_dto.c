@@ -8,12 +8,11 @@
  * bounds, rights and zones when the request runs (R-19). The checks here are made once, cheaply and in any order. Only a
  * post that fails looks for the failure that [IT 1.2] wants to be reported first.
  *
- * No lock, unless the provider's queues want one thread at a time; that lock is never taken by
- * anything that the provider may call back. The state is read once: in UNCONNECTED and while a
- * connection comes about the send queue refuses and receives are kept; from CONNECTED on, in
- * NONOPERATIONAL too, everything goes to the provider, which flushes it (R-04). The same comparison
- * excludes endpoints for datagrams, whose states have greater numbers. A completion needs no look-up: its context
- * is the endpoint's handle, its number the cookie.
+ * No lock, unless the provider's queues want one thread at a time; that lock is never taken by anything that the
+ * provider may call back. The state is read once: in UNCONNECTED and while a connection comes about the send queue
+ * refuses and receives are kept; from CONNECTED on, in NONOPERATIONAL too, everything goes to the provider, which
+ * flushes it (R-04). The same comparison excludes endpoints for datagrams, whose states have greater numbers. A
+ * completion needs no look-up: its context is the endpoint's handle, its number the cookie.
  */
 
 #include "ual_dto.h"

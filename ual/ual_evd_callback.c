@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Callbacks: a function of the application that is called once for each notification
- * [IT 6.6].
+ * Callbacks: a function of the application that is called once for each notification [IT 6.6].
  *
  * It runs as a task on the host's service thread, which owns no lock then. Tasks run one at a time, so the calls of one
  * dispatcher never overlap. A notification while it runs queues the task again. Detaching stops the task, which waits

@@ -7,8 +7,7 @@
  * the sums of the accounts must match the sessions, and an invalid packet must end only its own
  * connection. Each packet is also given to the client's parser.
  *
- * Input: commands of one octet, which has a client (two bits) and its action; the arguments of the
- * action follow.
+ * Input: commands of one octet, which has a client (two bits) and its action; the arguments of the action follow.
  */
 #include "fuzz.h"
 

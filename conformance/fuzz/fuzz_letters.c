@@ -6,8 +6,7 @@
  * it-cp, the plans of it-test; and the function that makes a peer's texts safe to print. The first
  * octet of the input picks one of them.
  *
- * The harness is linked without the library: in place of a connection, a mailbox delivers the
- * input.
+ * The harness is linked without the library: in place of a connection, a mailbox delivers the input.
  */
 #include "fuzz.h"
 

@@ -3,9 +3,8 @@
 
 /*
  * Settings in the environment. The input is texts that end with a zero. The first octet of each text picks a
- * variable that has a row, of the library or of a provider, and the others are its value; if the octet is
- * above the last row, the text is a whole variable, with its name. Then all settings are checked, read and
- * listed.
+ * variable that has a row, of the library or of a provider, and the others are its value; if the octet is above
+ * the last row, the text is a whole variable, with its name. Then all settings are checked, read and listed.
  */
 #include "fuzz_list.h"
 

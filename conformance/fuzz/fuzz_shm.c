@@ -2,11 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A malicious process of the same user, at the other end of a link between processes (vp/emul/shm).
- * It connects to a listener and sends valid packets and entries, packets and entries with members
- * from the input, and words at any place of the ring that the server reads. The server meanwhile
- * acts as an application. Whatever is sent, memory that no key opens must stay unchanged, no
- * descriptor may leak, and another connection must work.
+ * A malicious process of the same user, at the other end of a link between processes (vp/emul/shm). It connects to a
+ * listener and sends valid packets and entries, packets and entries with members from the input, and words at any
+ * place of the ring that the server reads. The server meanwhile acts as an application. Whatever is sent, memory that
+ * no key opens must stay unchanged, no descriptor may leak, and another connection must work.
  *
  * Input: an octet of options, then commands of one octet, each with its arguments. Time is virtual, and advances each
  * time it is read.

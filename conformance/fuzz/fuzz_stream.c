@@ -11,9 +11,8 @@
  * Streams are socket pairs, which take a tenth of the time of TCP connections. getsockopt() is
  * wrapped, so that the provider takes them for TCP, with a segment size that the input chooses.
  *
- * Whatever the peer does, the queue pair must send only valid frames, each request and receive must
- * complete once, the connection must end with one event, and memory that the peer may not write
- * must stay unchanged.
+ * Whatever the peer does, the queue pair must send only valid frames, each request and receive must complete once,
+ * the connection must end with one event, and memory that the peer may not write must stay unchanged.
  */
 #include "fuzz_peer.h"
 

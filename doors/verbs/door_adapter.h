@@ -73,10 +73,9 @@ door_device_of(struct ibv_device *device)
 }
 
 /*
- * Refresh the list of devices that ibv_get_device_list returns. A device stays until the process
- * ends, and is numbered from 0 in the order in which it was found. *offered: the devices that
- * programs see now, in their order; the caller frees the array. Returns their number; -1: errno is
- * set. Threads: any. Blocks for calls of the kAL.
+ * Refresh the list of devices that ibv_get_device_list returns. A device stays until the process ends, and is
+ * numbered from 0 in the order in which it was found. *offered: the devices that programs see now, in their order;
+ * the caller frees the array. Returns their number; -1: errno is set. Threads: any. Blocks for calls of the kAL.
  */
 int door_devices_refresh(struct door_device ***offered);
 unsigned door_devices_count(void);
@@ -85,9 +84,8 @@ bool door_is_simulated(void);
 struct door_device *door_devices_at(unsigned i);
 
 /*
- * Return the open adapter of a device, and open it if necessary; NULL: errno is set. Each
- * door_adapter_get needs a door_adapter_put; the last one closes the adapter. Control calls; not
- * from dispatch.
+ * Return the open adapter of a device, and open it if necessary; NULL: errno is set. Each door_adapter_get
+ * needs a door_adapter_put; the last one closes the adapter. Control calls; not from dispatch.
  */
 struct door_adapter *door_adapter_get(struct door_device *device);
 /* One user more of an open adapter. */

@@ -15,9 +15,8 @@
  *   what commands and dispatch both use: channels, ids by their numbers, their states and events.
  *   At a fork the thread that forks owns it.
  *
- * An id is freed with its last reference. Dispatch needs no reference: it finds an id by a slot or by
- * a queue pair, and uses it under door_slots::lock; a thread must take that lock to remove the id
- * from the slot or queue pair.
+ * An id is freed with its last reference. Dispatch needs no reference: it finds an id by a slot or by a queue pair,
+ * and uses it under door_slots::lock; a thread must take that lock to remove the id from the slot or queue pair.
  */
 #ifndef DOOR_CM_H
 #define DOOR_CM_H
@@ -38,8 +37,7 @@ int door_cm_open(void);
 bool door_cm_is(int fd);
 /*
  * One command, as write(2) to the device. The bytes are not trusted; pointers in them are the
- * program's, to memory that it can write. Cancellation: the sleep of GET_EVENT is a cancellation
- * point.
+ * program's, to memory that it can write. Cancellation: the sleep of GET_EVENT is a cancellation point.
  */
 ssize_t door_cm_write(int fd, const void *buffer, size_t length);
 /* The program closes the descriptor, which is still open. Its ids end. */

@@ -212,9 +212,8 @@ struct door_cm_event {
 };
 
 /*
- * Under door_cm_lock(): queue an event for an id. NULL: it is not queued, because there is no
- * memory or because the program does not know the id yet. The caller completes
- * door_cm_event::answer before it releases the lock.
+ * Under door_cm_lock(): queue an event for an id. NULL: it is not queued, because there is no memory or because
+ * the program does not know the id yet. The caller completes door_cm_event::answer before it releases the lock.
  */
 struct door_cm_event *door_cm_raise(struct door_cm_id *id, enum rdma_cm_event_type type,
 				    int status);

@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Devices and contexts: listing devices, opening and closing them, and queries of a device and its
- * ports.
+ * Devices and contexts: listing devices, opening and closing them, and queries of a device and its ports.
  */
 #include "door_context.h"
 

@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The devices that a program sees: one for each interface of each adapter that ITAPI_VERBS_DEVICES
- * names.
+ * The devices that a program sees: one for each interface of each adapter that ITAPI_VERBS_DEVICES names.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,7 @@
 
 /*
  * Work requests. The fast path: no lock, no allocation, one read of the queue pair's state. The
- * provider accepts some requests in states in which verbs does not; these requests are refused
- * here.
+ * provider accepts some requests in states in which verbs does not; these requests are refused here.
  */
 #include "door_post.h"
 

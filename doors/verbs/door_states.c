@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The table of allowed moves between states of verbs. Every state but RESET can move to ERR, and
- * every state to RESET, without attributes; the table lists all other moves. As in the kernel, INIT
- * to INIT and RESET to RESET are allowed.
+ * The table of allowed moves between states of verbs. Every state but RESET can move to ERR, and every state to RESET,
+ * without attributes; the table lists all other moves. As in the kernel, INIT to INIT and RESET to RESET are allowed.
  */
 #include "door_states.h"
 

@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An application written with the names of one issue of the standard. A macro before the include selects the issue
- * [IT 15.12]; for the first issue the old spellings are used wherever they exist. The file is compiled as C and as
- * C++ for each issue, and runs on any adapter: two ends in this process connect, one writes through the other's
- * window,
+ * An application written with the names of one issue of the standard. A macro before the include selects the issue [IT
+ * 15.12]; for the first issue the old spellings are used wherever they exist. The file is compiled as C and as C++ for
+ * each issue, and runs on any adapter: two ends in this process connect, one writes through the other's window,
  * the window is closed, and the memory is read back.   binding_app ADAPTER NAME TAP; NAME is the name of the test
  */
 #include <arpa/inet.h>

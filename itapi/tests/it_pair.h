@@ -212,9 +212,8 @@ void end_expect_none(it_evd_handle_t evd);
 it_ep_state_rc_t end_state(const struct end *end);
 uint32_t end_ord(const struct end *end);
 /*
- * Should there be another round after `done` rounds? There are as many rounds as fit into ten
- * seconds, but at least four and at most `most`: InfiniBand devices wait for seconds after each
- * connection. The first call sets `begin`.
+ * Should there be another round after `done` rounds? There are as many rounds as fit into ten seconds, but at least
+ * four and at most `most`: InfiniBand devices wait for seconds after each connection. The first call sets `begin`.
  */
 static inline bool
 pair_round(guint done, guint most, gint64 *begin)

@@ -106,8 +106,7 @@ plug_await_catastrophe(it_evd_handle_t evd)
 
 /*
  * Takes the event of an end whose connection has ended. It may look like an orderly end if this end
- * learns first that the other end has ended, or if siw's interface went down [RI 12.1.5], [RI
- * 12.3.11].
+ * learns first that the other end has ended, or if siw's interface went down [RI 12.1.5], [RI 12.3.11].
  */
 void
 plug_expect_ended(const struct end *end)

@@ -34,9 +34,8 @@ void plug_device_again(GPid pid);
 /* Queued events come first, then the one that the adapter has failed. Returns how many events came. */
 unsigned plug_await_catastrophe(it_evd_handle_t evd);
 /*
- * Expect that the connection of an end has ended. The event may look like an orderly end if this
- * end learns first that the other end has ended, or if siw's interface went down [RI 12.1.5], [RI
- * 12.3.11].
+ * Expect that the connection of an end has ended. The event may look like an orderly end if this end
+ * learns first that the other end has ended, or if siw's interface went down [RI 12.1.5], [RI 12.3.11].
  */
 void plug_expect_ended(const struct end *end);
 /* A message from the active end. */

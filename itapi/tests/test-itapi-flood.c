@@ -3,10 +3,9 @@
 
 /*
  * Deregistration under a flood from another process. The other process runs this program, too; it
- * connects, and repeatedly Writes into a region until its connection breaks. This process frees the
- * region at a random moment of the flood, and uses the page for something else at once: it is
- * mapped again, filled with a pattern, or made inaccessible. A late octet would show in the page,
- * or crash this process.
+ * connects, and repeatedly Writes into a region until its connection breaks. This process frees the region
+ * at a random moment of the flood, and uses the page for something else at once: it is mapped again,
+ * filled with a pattern, or made inaccessible. A late octet would show in the page, or crash this process.
  *
  * ITAPI_TEST_RUNS: the number of regions.
  */

@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many processes, each of which is connected with all others. Each process has a Write outstanding
- * to each other process, and sleeps until one of them completes; later all of them sleep. The test
- * prints the rate of all beside that of two processes, the slowest process, the processor time
- * without any work, and the memory of a connection.
+ * Many processes, each of which is connected with all others. Each process has a Write outstanding to each other
+ * process, and sleeps until one of them completes; later all of them sleep. The test prints the rate of all beside
+ * that of two processes, the slowest process, the processor time without any work, and the memory of a connection.
  *
  * ITAPI_TEST_MEMBERS: the number of processes.
  */

@@ -12,12 +12,11 @@
  * kernel allows; the consumer's backlog limits the delivered requests only. So a full listener also
  * stops the other listeners of its port; they belong to the same program.
  *
- * When descriptors run out, a parting (the socket of a refused peer, kal_partings.c) is closed or a
- * start-up is reset. If there is neither, the port pauses and tries again. After KAL_SHORT_MAX it
- * closes a spare descriptor. The descriptor that this frees is used to accept and reset the waiting
- * connections one by one, so that peers learn soon that they will not be served; the log says so
- * once. The port also pauses after an error of accept that may persist, since its socket stays
- * readable.
+ * When descriptors run out, a parting (the socket of a refused peer, kal_partings.c) is closed or a start-up is
+ * reset. If there is neither, the port pauses and tries again. After KAL_SHORT_MAX it closes a spare
+ * descriptor. The descriptor that this frees is used to accept and reset the waiting connections one by one, so
+ * that peers learn soon that they will not be served; the log says so once. The port also pauses after an error
+ * of accept that may persist, since its socket stays readable.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -5,18 +5,16 @@
  * The sockets of listeners (decision 0015). All listeners of this process at one TCP port, of any adapter, share the sockets of
  * that port; a connection goes to the listener whose spigot has the address at which it arrived (kal_listen_choose).
  *
- * A port has a socket for each address that a spigot of its listeners lists. So the port stays free
- * at other addresses for other programs, and two spigots may have one address. The kernel may give
- * an interface more than it lists: the loopback interface has all of 127/8, and routes of the type
- * "local" give whole networks to any interface. If a spigot has such a network, or more addresses
- * than a spigot lists, the port has one socket for any address of the family instead. That fails if
- * another program has the port at some address; then the port has sockets for the listed addresses
- * only. A port that has a socket for any address keeps it until its last listener is gone.
+ * A port has a socket for each address that a spigot of its listeners lists. So the port stays free at other addresses
+ * for other programs, and two spigots may have one address. The kernel may give an interface more than it lists: the
+ * loopback interface has all of 127/8, and routes of the type "local" give whole networks to any interface. If a spigot
+ * has such a network, or more addresses than a spigot lists, the port has one socket for any address of the family
+ * instead. That fails if another program has the port at some address; then the port has sockets for the listed
+ * addresses only. A port that has a socket for any address keeps it until its last listener is gone.
  *
- * Sockets are bound with IP_FREEBIND: an address that the kernel lists but is still checking for
- * duplicates is served as soon as it is good. When the spigot gets or loses an address, the port
- * opens or closes a socket. A listener whose spigot has neither an interface nor an address accepts
- * connections to any address, and its sockets never change.
+ * Sockets are bound with IP_FREEBIND: an address that the kernel lists but is still checking for duplicates is served
+ * as soon as it is good. When the spigot gets or loses an address, the port opens or closes a socket. A listener whose
+ * spigot has neither an interface nor an address accepts connections to any address, and its sockets never change.
  *
  * One lock guards all ports, members and sockets. It is taken on the service thread, too, where connections are accepted, so
  * nothing that waits for that thread is called under it: a socket is taken out of its port under the lock, and then

@@ -31,12 +31,11 @@
  *     qp = 100                      rnic, pd, cq, srq, qp, mr, mw, ah, listen; or "unlimited"
  *     memory = 1073741824           bytes registered
  *
- * A line is a [group], "key = value", a comment that begins with '#', or empty. Blanks around keys
- * and values are ignored; in a value \s, \n, \t, \r and \\ mean a space, a new line, a tab, a
- * return and a backslash. Any other line, escape, group or key is an error, reported with its line,
- * since a limit whose name is misspelt would not limit anything. If two lines have the same key,
- * the last one is used. The variables ITAPI_MPA_CRC, ITAPI_MPA_FALLBACK, ITAPI_MPA_PEER_TO_PEER and
- * ITAPI_DISCONNECT_DATA decide instead of the user's file.
+ * A line is a [group], "key = value", a comment that begins with '#', or empty. Blanks around keys and values are
+ * ignored; in a value \s, \n, \t, \r and \\ mean a space, a new line, a tab, a return and a backslash. Any other line,
+ * escape, group or key is an error, reported with its line, since a limit whose name is misspelt would not limit
+ * anything. If two lines have the same key, the last one is used. The variables ITAPI_MPA_CRC, ITAPI_MPA_FALLBACK,
+ * ITAPI_MPA_PEER_TO_PEER and ITAPI_DISCONNECT_DATA decide instead of the user's file.
  */
 #ifndef KAL_CONFIG_H
 #define KAL_CONFIG_H

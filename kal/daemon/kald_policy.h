@@ -16,8 +16,7 @@
  *     crc = true                    connections ask for CRC
  *     processes = 100               of one user
  *
- * NAME is a name or a number. A file with an unknown group, an unknown key or an invalid value is
- * refused.
+ * NAME is a name or a number. A file with an unknown group, an unknown key or an invalid value is refused.
  */
 #ifndef KALD_POLICY_H
 #define KALD_POLICY_H

@@ -386,9 +386,8 @@ test_silent(void)
 }
 
 /*
- * Stopped clients take all three places: one stops after its plan, one with one of its two
- * connections, one with all connections, when the server's threads wait. Other clients must get the
- * places.
+ * Stopped clients take all three places: one stops after its plan, one with one of its two connections,
+ * one with all connections, when the server's threads wait. Other clients must get the places.
  */
 static void
 test_stopped_and_full(void)

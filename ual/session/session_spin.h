@@ -18,8 +18,7 @@
  * From the last two a wait polls again, to see whether it pays now, after a number of waits whose
  * events came soon. The number grows with every such trial that fails, so that two threads on one
  * processor hardly ever poll. Waits that were long say nothing about the peer, and are not counted:
- * they take the points only, so that the first soon event after a long time is enough to poll
- * again.
+ * they take the points only, so that the first soon event after a long time is enough to poll again.
  *
  * Threads: any, at once. Each value is a hint, so an update that is lost does no harm.
  */

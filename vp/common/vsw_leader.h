@@ -11,11 +11,10 @@
  * run (requests held back while no thread polls). Requests held back leave within 1 ms. The table in vsw_leader.c is the
  * protocol; vsw_leader.pml is its model.
  *
- * A program may poll only for its own completion, and then wait for each message by reading its
- * memory. While it reads, no thread polls, so the next message waits for a tick. If VSW_LEADER_LATE
- * ticks found such a message, the service thread watches beside the threads that poll, on trial,
- * for VSW_LEADER_TRIAL ns. If a message waits again soon after that, the next trial is twice as
- * long; if none does, it takes twice as many ticks until the next trial.
+ * A program may poll only for its own completion, and then wait for each message by reading its memory. While it reads,
+ * no thread polls, so the next message waits for a tick. If VSW_LEADER_LATE ticks found such a message, the service
+ * thread watches beside the threads that poll, on trial, for VSW_LEADER_TRIAL ns. If a message waits again soon after
+ * that, the next trial is twice as long; if none does, it takes twice as many ticks until the next trial.
  */
 #ifndef VSW_LEADER_H
 #define VSW_LEADER_H

@@ -35,9 +35,8 @@ struct vsw_mem_who {
 };
 
 /*
- * Why an access is refused; the order of the checks is [WIRE 5.8]. Only the local side can distinguish the
- * first three: a peer gets the same answer to each of them, so a guessed key tells it nothing about the keys
- * that exist.
+ * Why an access is refused; the order of the checks is [WIRE 5.8]. Only the local side can distinguish the first
+ * three: a peer gets the same answer to each of them, so a guessed key tells it nothing about the keys that exist.
  */
 enum vsw_mem_result {
 	VSW_MEM_OK = 0,

@@ -4,12 +4,11 @@
 /*
  * The table of keys: slots, and the indices under which they are found.
  *
- * Entries are in chunks that are allocated when needed and stay until the table is destroyed, so a stale or
- * guessed key can always be looked up safely. Each use of a slot and each re-registration draws a new index
- * (vsw_draw.h). It cannot be predicted, it is not drawn again within the next 2^23 draws, and it tells nothing
- * about the slot (RFC 5042: STags that are hard to guess). A registration draws once, and again for each drawn
- * place that is occupied. At most a quarter of the places are occupied, so a key is not repeated within some
- * six million registrations.
+ * Entries are in chunks that are allocated when needed and stay until the table is destroyed, so a stale or guessed
+ * key can always be looked up safely. Each use of a slot and each re-registration draws a new index (vsw_draw.h). It
+ * cannot be predicted, it is not drawn again within the next 2^23 draws, and it tells nothing about the slot (RFC
+ * 5042: STags that are hard to guess). A registration draws once, and again for each drawn place that is occupied.
+ * At most a quarter of the places are occupied, so a key is not repeated within some six million registrations.
  *
  * The low bits of an index name the place where its entry is found. There are four times as many places as
  * entries, and two indices of one place are never in use at the same time.

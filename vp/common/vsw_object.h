@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The objects of a software RNIC that do not depend on its transport, and their verbs: protection
- * domains, completion queues, shared receive queues, regions and windows. Queue pairs and address
- * handles are the provider's.
+ * The objects of a software RNIC that do not depend on its transport, and their verbs: protection domains, completion
+ * queues, shared receive queues, regions and windows. Queue pairs and address handles are the provider's.
  *
  * A provider has a struct vsw_objects for each open adapter, begins its struct of a process with a struct vsw_context, and names the
  * tables below, or its own that call them, in its struct ri_provider. Each object is in a list of its process, so the end of a

@@ -9,10 +9,9 @@
  * several threads may poll. Both locks are owned while entries are copied. The doorbell, which may run an
  * engine and make upcalls, is always rung without them. Nothing here allocates or makes a system call.
  *
- * Memory orders: the poster writes the entry and then the head (release), which the engine reads (acquire).
- * The polling thread frees a slot by `released` (release), which the poster reads (acquire). A completion
- * becomes visible by its generation (acquire). Arming is sequentially consistent on both sides; see
- * vsw_queue.h.
+ * Memory orders: the poster writes the entry and then the head (release), which the engine reads (acquire). The
+ * polling thread frees a slot by `released` (release), which the poster reads (acquire). A completion becomes
+ * visible by its generation (acquire). Arming is sequentially consistent on both sides; see vsw_queue.h.
  *
  * Release is enough for the head of a send queue and of an S-RQ: their doorbells begin with an exchange on a
  * role, or with a lock, and the engine passes the same role or lock before it decides that the queue is

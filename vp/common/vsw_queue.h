@@ -124,10 +124,9 @@ struct vsw_cq_page {
 };
 
 /*
- * The arm word: enum ri_arm in bits 0-1, a running number in bits 2-7, the count of RI_ARM_COUNT in bits
- * 8-31. The number keeps an engine that is about to fire from mistaking a later arming for the one whose
- * condition it has tested. The engine treats RI_ARM_UNREPORTED as RI_ARM_NEXT: it checks only entries
- * that come later.
+ * The arm word: enum ri_arm in bits 0-1, a running number in bits 2-7, the count of RI_ARM_COUNT in bits 8-31.
+ * The number keeps an engine that is about to fire from mistaking a later arming for the one whose condition
+ * it has tested. The engine treats RI_ARM_UNREPORTED as RI_ARM_NEXT: it checks only entries that come later.
  */
 #define VSW_ARM_COUNT_MAX 0xffffffu
 

@@ -2,15 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The responder executes the messages that the peer of a queue pair sends. It finds the key, checks
- * rights and bounds, takes the receive, places the octets, invalidates, executes atomics, and
- * completes the receive.
+ * The responder executes the messages that the peer of a queue pair sends. It finds the key, checks rights and bounds,
+ * takes the receive, places the octets, invalidates, executes atomics, and completes the receive.
  *
- * A *message* is the operation of one request of the peer. Its octets come in *pieces*, in order:
- * all at once from a peer in this process, in parts from a wire. Each piece of a Write is checked
- * by itself, since the right to write may be revoked between two; a Send takes its receive at its
- * first piece, and completes it at its last. The memory of a responder is accessed only here, on a
- * thread of its own process.
+ * A *message* is the operation of one request of the peer. Its octets come in *pieces*, in order: all at once from a
+ * peer in this process, in parts from a wire. Each piece of a Write is checked by itself, since the right to write may
+ * be revoked between two; a Send takes its receive at its first piece, and completes it at its last. The memory of a
+ * responder is accessed only here, on a thread of its own process.
  *
  * Each function returns NULL if it has executed the message, else the reason, a struct vsw_refusal.
  * Two reasons are not refusals of the message: vsw_no_receive, after which the same piece may come

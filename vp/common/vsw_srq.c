@@ -5,13 +5,12 @@
  * Shared receive queues: which queue pair gets which receive, which ones wait, and the three watermarks
  * (RDMAC verbs 6.3; [RI 6]).
  *
- * Receives are taken in the order in which they were posted, each by the queue pair whose message
- * arrives first. A queue pair that finds none goes to the end of a line. While members wait in the
- * line, only the first of them may take a receive; so all members get receives in turn and none
- * starves. A thread that posts, takes or leaves sees under the lock whether the first member can
- * proceed, and wakes it. One thread at a time wakes members (`waking` is a role). Another thread
- * that finds the role taken sets its retry flag, so the depth of calls stays bounded however long
- * the line is.
+ * Receives are taken in the order in which they were posted, each by the queue pair whose message arrives
+ * first. A queue pair that finds none goes to the end of a line. While members wait in the line, only the
+ * first of them may take a receive; so all members get receives in turn and none starves. A thread that
+ * posts, takes or leaves sees under the lock whether the first member can proceed, and wakes it. One thread
+ * at a time wakes members (`waking` is a role). Another thread that finds the role taken sets its retry flag,
+ * so the depth of calls stays bounded however long the line is.
  *
  * No wake-up is lost: a poster stores its entry and then takes the lock; a member reads the entries and
  * enters the line under the lock. One of them sees the other.

@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management of the fabric: listeners, requests, and the messages between two queue pairs
- * that connect.
+ * Connection management of the fabric: listeners, requests, and the messages between two queue pairs that connect.
  *
  *     iWARP, two-way:    connect -> REQUEST; accept: passive up, then REPLY: active up
  *     IB, three-way:     connect -> REQUEST; accept: REPLY; confirm: active up, then CONFIRM: passive up

@@ -6,9 +6,8 @@
  * Not every driver allows to map what it exports; such a dmabuf is refused. There is no ioctl around accesses
  * (DMA_BUF_IOCTL_SYNC), so the memory has to be coherent with the processor, as that of /dev/udmabuf is on x86.
  *
- * A memfd is accepted, too, so that programs can be tested without a driver that exports memory. It
- * must be sealed against shrinking: an access to pages that a file has lost ends the connection. A
- * dmabuf cannot shrink.
+ * A memfd is accepted, too, so that programs can be tested without a driver that exports memory. It must be sealed
+ * against shrinking: an access to pages that a file has lost ends the connection. A dmabuf cannot shrink.
  */
 #include "vem_dmabuf.h"
 

@@ -46,9 +46,8 @@ whole_of(const struct vsw_wqe *wqe, struct vsw_spans *octets)
 /* --- answers ------------------------------------------------------------------------------ */
 
 /*
- * There is no receive: wait for one, as long as the peer's attributes or the settings of this
- * adapter say. Returns whether the request is done. A peer that was connected by attributes is not
- * notified of the end, and continues.
+ * There is no receive: wait for one, as long as the peer's attributes or the settings of this adapter say. Returns
+ * whether the request is done. A peer that was connected by attributes is not notified of the end, and continues.
  */
 static bool
 wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)

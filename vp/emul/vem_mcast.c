@@ -4,12 +4,11 @@
 /*
  * Multicast groups [RI 10.52] and their members, which are queue pairs for datagrams.
  *
- * A member is numbered as it joins. A sender goes through the members of a group in that order, up
- * to the last one that was there when it began, and has a use of each for its delivery only. It can
- * stop anywhere and continue with the next number; members that have left meanwhile are not found
- * any more. The lock is that of the table of queue pairs for datagrams. Between processes the first
- * member of this process makes the process known, and the last one that leaves ends that
- * (shm/vem_remote_ud.c).
+ * A member is numbered as it joins. A sender goes through the members of a group in that order, up to
+ * the last one that was there when it began, and has a use of each for its delivery only. It can stop
+ * anywhere and continue with the next number; members that have left meanwhile are not found any more.
+ * The lock is that of the table of queue pairs for datagrams. Between processes the first member of
+ * this process makes the process known, and the last one that leaves ends that (shm/vem_remote_ud.c).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -4,17 +4,15 @@
 /*
  * Connections by attributes, InfiniBand personality [RI 11.6.4]: two queue pairs of the fabric that name each other.
  *
- * Each end comes up by itself. The one that begins to receive second finds the first by its number
- * and makes them a pair, if each names the number of the other and their addresses lead to each
- * other; that is the meaning of `open` here. From one reset to the next a queue pair has only one
- * partner: a queue pair that gets the number of an ended one has other packet numbers. `ready`
- * says, under the fabric's lock, that a partner may still be found. It is cleared before the queue
- * pair leaves its pair, so no thread connects a queue pair that is being destroyed.
+ * Each end comes up by itself. The one that begins to receive second finds the first by its number and makes them a
+ * pair, if each names the number of the other and their addresses lead to each other; that is the meaning of `open`
+ * here. From one reset to the next a queue pair has only one partner: a queue pair that gets the number of an ended
+ * one has other packet numbers. `ready` says, under the fabric's lock, that a partner may still be found. It is
+ * cleared before the queue pair leaves its pair, so no thread connects a queue pair that is being destroyed.
  *
- * For each message peer_hears decides whether it arrives. On a reliable connection the first
- * request that does not arrive waits as long as its sender would retry, and then fails. On an
- * unreliable connection it is dropped, and so is every message that the peer does not accept:
- * vem_fail_there and vsw_respond_parts do that.
+ * For each message peer_hears decides whether it arrives. On a reliable connection the first request that does not
+ * arrive waits as long as its sender would retry, and then fails. On an unreliable connection it is dropped, and so
+ * is every message that the peer does not accept: vem_fail_there and vsw_respond_parts do that.
  */
 #include "vem_peer.h"
 

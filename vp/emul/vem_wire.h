@@ -2,11 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The carrier "wire": messages that take time. Without it a request is executed at once, by the
- * thread that posts it. On the wire its message arrives after a random delay of the host's random
- * source; choices that the specification leaves open are random, too (vem_freedoms). A queue pair
- * has one message in transit at a time, in the order of its requests; only requests posted after a
- * Read may be executed before it.
+ * The carrier "wire": messages that take time. Without it a request is executed at once, by the thread that
+ * posts it. On the wire its message arrives after a random delay of the host's random source; choices that
+ * the specification leaves open are random, too (vem_freedoms). A queue pair has one message in transit at
+ * a time, in the order of its requests; only requests posted after a Read may be executed before it.
  *
  * Enabled for an adapter by ITAPI_EMUL_WIRE_US. With a simulated host, time and chance are the simulator's.
  */

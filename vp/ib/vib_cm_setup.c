@@ -8,9 +8,8 @@
  *     InfiniBand, passive:  INIT, RTR, RTS, REP (vib_cm_accept.c); RTU: established
  *     iWARP:                the kernel makes the moves, and there is no third message
  *
- * A three-way set-up stops at the REP until the application confirms. All of this runs on the
- * service thread, except VIB_DO_DROP, VIB_DO_REFUSE, VIB_DO_LEAVE and VIB_DO_ABORT, which are parts
- * of verbs.
+ * A three-way set-up stops at the REP until the application confirms. All of this runs on the service
+ * thread, except VIB_DO_DROP, VIB_DO_REFUSE, VIB_DO_LEAVE and VIB_DO_ABORT, which are parts of verbs.
  */
 #include <errno.h>
 #include <string.h>

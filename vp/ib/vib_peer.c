@@ -7,9 +7,8 @@
  *     receive:  INIT to RTR of the device;  IDLE to CONNECTING: receives complete, requests are refused
  *     send:     RTR to RTS;                 CONNECTING to RTS
  *
- * The connection manager does not know such a queue pair: ri_uqp::bare is set from the first call
- * until it is in IDLE again. Its end is reported by one asynchronous event, as for a queue pair for
- * datagrams.
+ * The connection manager does not know such a queue pair: ri_uqp::bare is set from the first call until it is in IDLE
+ * again. Its end is reported by one asynchronous event, as for a queue pair for datagrams.
  *
  * On RoCE the kernel finds the neighbour while it moves the queue pair, which may take a second; so no lock is owned
  * across the moves.

@@ -4,11 +4,10 @@
 /*
  * Markers, in both directions.
  *
- * Sending: FPDUs are built without markers and copied with them. Receiving: a filter between the socket
- * and the receive path removes the markers, so the receive path does not know them. The filter keeps no
- * octets. It computes two CRCs of the FPDU that arrives: one of all octets, and one of the octets without
- * markers. It replaces the CRC field by the second CRC, XORed with the difference between the received
- * field and the first CRC. So a wrong CRC stays wrong.
+ * Sending: FPDUs are built without markers and copied with them. Receiving: a filter between the socket and the receive
+ * path removes the markers, so the receive path does not know them. The filter keeps no octets. It computes two CRCs of
+ * the FPDU that arrives: one of all octets, and one of the octets without markers. It replaces the CRC field by the
+ * second CRC, XORed with the difference between the received field and the first CRC. So a wrong CRC stays wrong.
  *
  * FPDUs and the distance between markers are multiples of 4, so no marker lies within the length field or
  * the CRC field.

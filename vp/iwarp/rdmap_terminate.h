@@ -101,9 +101,8 @@ struct rdmap_offender {
 /**
  * @brief Build the octets behind the DDP header of a Terminate.
  *
- * The fault determines which headers of @p offender are copied: none for layer 2 and for layer 0 with type
- * 0; otherwise the DDP header, and for layer 0 with type 1 also the Read Request header. A header that is
- * not complete is left out.
+ * The fault determines which headers of @p offender are copied: none for layer 2 and for layer 0 with type 0; otherwise
+ * the DDP header, and for layer 0 with type 1 also the Read Request header. A header that is not complete is left out.
  *
  * @param[out] at       RDMAP_TERMINATE_MAX octets
  * @param[in] fault     anything but RDMAP_FAULT_NONE

@@ -4,11 +4,10 @@
 /*
  * Completions of both queues.
  *
- * A request of the send queue is recorded in `sent` when the last of its frames is built. It completes when
- * all requests before it have completed and the socket has taken its last octet; a Read, when its answer has
- * arrived. So completions come in posting order, also that of a Send that left behind a slow Read (RDMAC
- * verbs 8.2; [WIRE 5.7]). A success without RI_WR_SIGNALED makes no completion: its slot is released with the
- * next completion that is polled.
+ * A request of the send queue is recorded in `sent` when the last of its frames is built. It completes when all
+ * requests before it have completed and the socket has taken its last octet; a Read, when its answer has arrived. So
+ * completions come in posting order, also that of a Send that left behind a slow Read (RDMAC verbs 8.2; [WIRE 5.7]).
+ * A success without RI_WR_SIGNALED makes no completion: its slot is released with the next completion that is polled.
  *
  * When the stream has ended, the service thread owns both roles and flushes: requests that are done complete,
  * the request that caused the end keeps its error, a request that the peer refused gets the status of the

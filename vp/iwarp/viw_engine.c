@@ -8,10 +8,9 @@
  * (vsw_leader); a thread that polls makes progress itself. With few streams a poll reads each socket without
  * asking the set, which saves a system call per message; with many it asks the set which ones are ready.
  *
- * No thread waits for another. A role that is taken is skipped: its owner is working on that
- * socket, and the set reports the rest again. Queue pairs are found by addresses that stay valid
- * while the adapter is open (viw_qp.h), so this path needs neither a list lock nor a reference
- * count.
+ * No thread waits for another. A role that is taken is skipped: its owner is working on that socket, and the
+ * set reports the rest again. Queue pairs are found by addresses that stay valid while the adapter is open
+ * (viw_qp.h), so this path needs neither a list lock nor a reference count.
  *
  * Queue pairs with requests held back are on the stack `held_back`; polls, threads that go to sleep and the
  * service thread's tick release them.

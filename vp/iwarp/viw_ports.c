@@ -4,10 +4,9 @@
 /*
  * Network interfaces as adapters and spigots. The kernel is queried each time, so addresses are current.
  *
- * A spigot is an interface, which the kernel knows by an index. A name may change while the
- * interface stays, and a label of an address ("eth0:1") is no interface at all, so the index is
- * what a spigot keeps. Only if the interface was deleted, the spigot changes to a new one with its
- * last name.
+ * A spigot is an interface, which the kernel knows by an index. A name may change while the interface stays,
+ * and a label of an address ("eth0:1") is no interface at all, so the index is what a spigot keeps. Only if
+ * the interface was deleted, the spigot changes to a new one with its last name.
  *
  * Many applications take the first spigot. So the interface of the default route comes first, that of IPv4
  * before that of IPv6, since there other machines can reach this one. The loopback, which no other machine can

@@ -3,8 +3,7 @@
 
 /*
  * vp/iwarp: RDMAP over DDP over MPA over TCP of this machine, in user space (RFC 5040, 5041, 5044,
- * 6581). This file has the tables for the registry; each entry is in the file that its name
- * suggests.
+ * 6581). This file has the tables for the registry; each entry is in the file that its name suggests.
  */
 #include "viw_provider.h"
 

@@ -11,10 +11,9 @@
  * Outbound (ORRQ): tx records each Read that leaves; rx matches responses with the oldest. A Read is complete
  * when rx has counted past its number; then tx pushes the completion, in order.
  *
- * The sink of a Read is one segment, since a Read Request names one (RFC 5040 4.4). If one posted
- * Read became several Requests, it would take several places of the peer's IRD, while the
- * application counts one; and a Read that fails half-way would have changed memory in a way that
- * its one completion cannot describe.
+ * The sink of a Read is one segment, since a Read Request names one (RFC 5040 4.4). If one posted Read became
+ * several Requests, it would take several places of the peer's IRD, while the application counts one; and a
+ * Read that fails half-way would have changed memory in a way that its one completion cannot describe.
  *
  * Each ring has one writer, one reader and two indices. Standards: RFC 5040 sections 4.4, 5.2 and 5.3; RFC
  * 5041 section 5; [WIRE 5.3] and [WIRE 6].

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The receiving role of a queue pair (viw_rx.c), and its part of the queue pair. The owner of rx.role owns
- * all of viw_rx that is not atomic: the receive queue, the frame that is being received, the receive that it
- * goes to.
+ * The receiving role of a queue pair (viw_rx.c), and its part of the queue pair. The owner of rx.role owns all of
+ * viw_rx that is not atomic: the receive queue, the frame that is being received, the receive that it goes to.
  */
 #ifndef VIW_RX_H
 #define VIW_RX_H

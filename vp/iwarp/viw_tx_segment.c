@@ -17,16 +17,14 @@
  *   congestion control, as a whole. So FPDUs are sized to fill segments: the next one in the buffer
  *   gets the room that is left in the last segment, even if its message continues.
  *
- * Linux divides a buffer of several segments where the window of the peer ends, in the middle of an
- * FPDU, and then the rest of the buffer is misaligned. So a run never passes the end of the window,
- * which can only move forward; a group of one segment may, since Linux sends such a buffer as a
- * whole or not at all. The window is queried when the octets to send pass its last known end. If
- * they still pass it, the socket accepts only a few segments that cannot be sent yet
- * (TCP_NOTSENT_LOWAT), so that the octets after them can be a run when the window has moved.
+ * Linux divides a buffer of several segments where the window of the peer ends, in the middle of an FPDU, and then the
+ * rest of the buffer is misaligned. So a run never passes the end of the window, which can only move forward; a group
+ * of one segment may, since Linux sends such a buffer as a whole or not at all. The window is queried when the octets
+ * to send pass its last known end. If they still pass it, the socket accepts only a few segments that cannot be sent
+ * yet (TCP_NOTSENT_LOWAT), so that the octets after them can be a run when the window has moved.
  *
- * If segments became larger, a run that is already in the socket would be divided differently. So
- * runs are used only while that cannot happen (segments_may_grow); otherwise each group is a
- * message.
+ * If segments became larger, a run that is already in the socket would be divided differently. So runs are used only
+ * while that cannot happen (segments_may_grow); otherwise each group is a message.
  *
  * So the kernel cuts an FPDU only if segments became smaller after it was built, if the peer's
  * window stays smaller than a segment, or if SACK blocks take room. Streams within this machine are

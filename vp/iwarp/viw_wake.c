@@ -14,10 +14,9 @@
  * proves that it has read what was sent. Otherwise siw's application may have sent while its
  * receiver sleeps [WIRE 11.9]; so the first Write of the timer is sent whatever was received.
  *
- * If siw has missed the ready-to-receive message, the stream must not end before siw reads it,
- * since that would crash its kernel [WIRE 14.2]. So an initiator in peer-to-peer mode that has
- * received nothing wakes the peer before it ends the stream, and waits wake_ms before the Terminate
- * or the FIN [WIRE 7.9].
+ * If siw has missed the ready-to-receive message, the stream must not end before siw reads it, since that would
+ * crash its kernel [WIRE 14.2]. So an initiator in peer-to-peer mode that has received nothing wakes the peer
+ * before it ends the stream, and waits wake_ms before the Terminate or the FIN [WIRE 7.9].
  *
  * STag and TO of such a Write are not checked (RFC 5041 5.1; RFC 5040 5.1). It has no completion and takes no
  * slot of the send queue.

@@ -4,11 +4,10 @@
 /*
  * The responder: executes the packets of the peer in the order of their numbers, and answers.
  *
- * vsw_respond.h executes or refuses messages; this file handles packet numbers, the order of
- * packets in a message, and responses. The order of answers is the order of requests: those to
- * Reads and atomics wait in a ring (vro_answer), and an acknowledgement or a NAK waits behind them.
- * The ring keeps what was answered, so that a request that comes again is answered again: a Read
- * from the memory as it is then, an atomic from the result that is kept.
+ * vsw_respond.h executes or refuses messages; this file handles packet numbers, the order of packets in a message, and
+ * responses. The order of answers is the order of requests: those to Reads and atomics wait in a ring (vro_answer),
+ * and an acknowledgement or a NAK waits behind them. The ring keeps what was answered, so that a request that comes
+ * again is answered again: a Read from the memory as it is then, an atomic from the result that is kept.
  *
  * After a NAK the responder sends nothing until the expected packet arrives.
  */

@@ -5,10 +5,9 @@
  * A station: the sockets of an interface's addresses, and the engine behind them. All openings of an adapter in a process share
  * one, since an address has one socket. The sockets are opened when the first queue pair, listener or query of the station is created.
  *
- * The engine runs in a role, which a thread tries and never waits for: a thread first puts its
- * queue pair on the list `kicks`, and if the role is taken, its owner runs these queue pairs before
- * it releases the role. Control verbs wait for the role (vro_station_enter); a task makes the
- * upcalls that follow from them, since a verb makes no upcall.
+ * The engine runs in a role, which a thread tries and never waits for: a thread first puts its queue pair on the list
+ * `kicks`, and if the role is taken, its owner runs these queue pairs before it releases the role. Control verbs wait
+ * for the role (vro_station_enter); a task makes the upcalls that follow from them, since a verb makes no upcall.
  */
 #ifndef VRO_STATION_H
 #define VRO_STATION_H

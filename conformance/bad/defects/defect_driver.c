@@ -219,9 +219,8 @@ noted_post(struct ri_uqp *qp, const struct ri_wr *wr)
 }
 
 /*
- * The defect: after the queue pair has ended, the flush begins at a request that had already been
- * executed without a completion of its own. history_qp::posted is the wr_id of that request;
- * history_qp::polled is 1 if there is one.
+ * The defect: after the queue pair has ended, the flush begins at a request that had already been executed without a
+ * completion of its own. history_qp::posted is the wr_id of that request; history_qp::polled is 1 if there is one.
  */
 static enum defect_act
 retired_flushed(struct wrap_obj *ucq, struct ri_wc *wc)

@@ -8,10 +8,9 @@
  *     faulty:NAME       the adapter NAME, whose calls fail as ITAPI_FAULTY says (faulty.h)
  *     record:NAME       the adapter NAME, and ITAPI_RECORD names the file of the recording (record.h)
  *
- * Every handle of the access layer is a wrap_obj, which names the object of the wrapped provider.
- * The registered entries (wrap_entries.c) call those of the adapter's own tables, wrap_rnic::ops.
- * They are initially those of wrap_plain*.c, which pass every call on; a defect replaces some of
- * them.
+ * Every handle of the access layer is a wrap_obj, which names the object of the wrapped provider. The
+ * registered entries (wrap_entries.c) call those of the adapter's own tables, wrap_rnic::ops. They are
+ * initially those of wrap_plain*.c, which pass every call on; a defect replaces some of them.
  *
  * Only for one process: the maps name objects by their address.
  */

@@ -102,8 +102,7 @@ void cert_figure(struct cert *cert, const char *curve, const char *unit, double 
 
 /**
  * @name Expectations
- * An expectation that does not hold is recorded with the expected and the observed value, and ends the
- * case.
+ * An expectation that does not hold is recorded with the expected and the observed value, and ends the case.
  * @{
  */
 /** The failure itself: @p what was expected to be @p expected, and was @p seen. */

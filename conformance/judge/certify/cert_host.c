@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each entry counts the call and passes it to the entry of the production table, with the first
- * argument of that table. Any thread may call; counts and orders are atomic. Timers and tasks may
- * end without a further call, so they are not counted; at the end the production host reports those
- * that are still queued.
+ * Each entry counts the call and passes it to the entry of the production table, with the first argument of
+ * that table. Any thread may call; counts and orders are atomic. Timers and tasks may end without a further
+ * call, so they are not counted; at the end the production host reports those that are still queued.
  */
 #include "cert_host.h"
 

@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Records the upcalls of one adapter, and judges each: it must come on the service thread or in an
- * entry of the fast path that may make upcalls, never in a control verb; the object must exist; the
- * values must be defined by the interface. A recorder is never freed, so that a late upcall cannot
- * access freed memory.
+ * Records the upcalls of one adapter, and judges each: it must come on the service thread or in an entry of
+ * the fast path that may make upcalls, never in a control verb; the object must exist; the values must be
+ * defined by the interface. A recorder is never freed, so that a late upcall cannot access freed memory.
  */
 
 #include <stdatomic.h>

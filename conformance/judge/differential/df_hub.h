@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Distributes the affiliated events of an IA to the worlds (threads with their objects) that use
- * it. An IA has one dispatcher for all of these events [IT 6.1.1]. So a thread that polls for its
- * events takes all that are queued, and leaves those of other worlds here. Events of one object
- * keep their order.
+ * Distributes the affiliated events of an IA to the worlds (threads with their objects) that use it. An
+ * IA has one dispatcher for all of these events [IT 6.1.1]. So a thread that polls for its events takes
+ * all that are queued, and leaves those of other worlds here. Events of one object keep their order.
  *
  * Any thread may call.
  */

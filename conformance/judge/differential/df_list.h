@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory that buffer lists combine [IT 8.9]. Behind the arena of a node lie units of memory in a
- * shuffled order: programs and the model number the octets differently from their addresses. Only a
- * list reaches them as one range, so an adapter that takes the pieces in another order, or cuts
- * them wrongly, writes elsewhere.
+ * Memory that buffer lists combine [IT 8.9]. Behind the arena of a node lie units of memory in a shuffled
+ * order: programs and the model number the octets differently from their addresses. Only a list reaches them
+ * as one range, so an adapter that takes the pieces in another order, or cuts them wrongly, writes elsewhere.
  */
 #ifndef DF_LIST_H
 #define DF_LIST_H

@@ -17,10 +17,9 @@
  * With --threads programs of consecutive seeds run at the same time on the same IAs. A disagreement
  * that appears only then is printed without shrinking.
  *
- * A disagreement is shrunk, unless --no-shrink is given, and printed with its seed and the program as
- * text, which --program performs again. ITAPI_TEST_PROGRAMS in the environment limits --count, for
- * checks that are slow. The output is TAP, one test per adapter; exit status 1 means a disagreement,
- * 2 invalid arguments.
+ * A disagreement is shrunk, unless --no-shrink is given, and printed with its seed and the program as text,
+ * which --program performs again. ITAPI_TEST_PROGRAMS in the environment limits --count, for checks that are
+ * slow. The output is TAP, one test per adapter; exit status 1 means a disagreement, 2 invalid arguments.
  */
 #include <stdio.h>
 #include <stdlib.h>

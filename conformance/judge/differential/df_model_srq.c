@@ -2,12 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Shared receive queues of the model [IT 12]. An S-RQ may give a message any of its receives [IT
- * 12.4]. So the model knows how many receives are left, and which ones may be among them, and each
- * message is a "take": the comparison finds the receive by the cookie of the completion, and the
- * message by its endpoint, since the completions of one endpoint have the order of its messages.
- * All memory into which the message may have gone is undefined for the model. The "take" contains
- * the octets, and the comparison looks for them in the receive that the completion names.
+ * Shared receive queues of the model [IT 12]. An S-RQ may give a message any of its receives [IT 12.4]. So the model
+ * knows how many receives are left, and which ones may be among them, and each message is a "take": the comparison
+ * finds the receive by the cookie of the completion, and the message by its endpoint, since the completions of one
+ * endpoint have the order of its messages. All memory into which the message may have gone is undefined for the
+ * model. The "take" contains the octets, and the comparison looks for them in the receive that the completion names.
  *
  * Two kinds of messages are left out because their results are open: those whose result depends on which receive
  * they take, and those near the end of a connection, which may or may not take a receive.

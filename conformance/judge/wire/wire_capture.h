@@ -7,9 +7,8 @@
  * @file wire_capture.h
  * @brief Writes the octets of a case's connections to a pcapng file.
  *
- * The judge sees octets, not packets. So the headers of Ethernet, IP and TCP are invented, so that
- * other programs can read the file: a packet for each send and receive, with its time, and a
- * handshake before the first.
+ * The judge sees octets, not packets. So the headers of Ethernet, IP and TCP are invented, so that other programs
+ * can read the file: a packet for each send and receive, with its time, and a handshake before the first.
  */
 
 #include <glib.h>

@@ -7,9 +7,8 @@
  * @file wire_marker.h
  * @brief Writes correct and wrong MPA markers (RFC 5044 section 4.3), and reads them.
  *
- * A marker lies at each 512th octet of a stream, counted from its first octet of full operation:
- * two reserved octets and FPDUPTR, the octets from the length field of its FPDU to itself. One
- * between two FPDUs belongs to the second.
+ * A marker lies at each 512th octet of a stream, counted from its first octet of full operation: two reserved octets
+ * and FPDUPTR, the octets from the length field of its FPDU to itself. One between two FPDUs belongs to the second.
  */
 
 #include <glib.h>

@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Finds out abilities of the stack under test, on the wire and before the first case; cases name
- * them in `needs`.
+ * Finds out abilities of the stack under test, on the wire and before the first case; cases name them in `needs`.
  *
  *   crc, no-crc                        whether it wants a CRC that the judge does not ask for
  *   markers, no-markers                whether it takes a Request that wants markers

@@ -23,16 +23,14 @@
  *
  * Then the client ends both connections, the one for data first.
  *
- * The server stops listening when it has the first connection, and listens again for the second one at
- * some time after exchange 5. So a client whose second request is refused tries again, as that of perftest
- * does.
+ * The server stops listening when it has the first connection, and listens again for the second one at some
+ * time after exchange 5. So a client whose second request is refused tries again, as that of perftest does.
  *
- * Messages of at most half the cycle use successive places in it, in both buffers; larger ones all
- * have the offset 0. The sender of a Send test must not run out of the receiver's receives, of
- * which there are 512, or as many as iterations if those are fewer. So the receiver writes into the
- * sender's memory, which the keys name, how many have arrived, each time when a third of the
- * receives was used (four octets, in the host's order). In the latency test both sides send one
- * message in turn.
+ * Messages of at most half the cycle use successive places in it, in both buffers; larger ones all have
+ * the offset 0. The sender of a Send test must not run out of the receiver's receives, of which there are
+ * 512, or as many as iterations if those are fewer. So the receiver writes into the sender's memory, which
+ * the keys name, how many have arrived, each time when a third of the receives was used (four octets, in
+ * the host's order). In the latency test both sides send one message in turn.
  */
 
 #include <string.h>

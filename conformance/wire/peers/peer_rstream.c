@@ -6,13 +6,12 @@
  * 1`: both sides send 16 octets, the client first; then the client sends all its messages, and then the server
  * does. Each side announces that it is done and ends the connection; the slower side finds the connection ended.
  *
- * The private data of request and reply have 40 octets, in network order: version 1 (1), flags (1), credits
- * (2), zero (4), and two buffers of the side that sends them, each with address (8), key (4) and length (4).
- * The first buffer is an array of two descriptions of buffers, in which the peer writes where more data may
- * go; the second one takes the first data. Data go by RDMA Write into that buffer, one behind the other,
- * and then a Send of four octets announces them, in the host's order of siw's machines, which is little
- * endian: the upper three bits say what it announces (0: data; 4: more credits or another buffer; 7: no more data),
- * the others are the number of octets.
+ * The private data of request and reply have 40 octets, in network order: version 1 (1), flags (1), credits (2),
+ * zero (4), and two buffers of the side that sends them, each with address (8), key (4) and length (4). The first
+ * buffer is an array of two descriptions of buffers, in which the peer writes where more data may go; the second one
+ * takes the first data. Data go by RDMA Write into that buffer, one behind the other, and then a Send of four octets
+ * announces them, in the host's order of siw's machines, which is little endian: the upper three bits say what it
+ * announces (0: data; 4: more credits or another buffer; 7: no more data), the others are the number of octets.
  *
  * Here neither side sends more than the first buffer and the first credits allow.
  */

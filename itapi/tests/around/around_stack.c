@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each call runs on a new thread whose stack has ITAPI_TEST_STACK KiB, with inaccessible memory
- * below it [IT 1.20]. The C library also puts thread-local variables and the thread's descriptor on
- * that stack.
+ * Each call runs on a new thread whose stack has ITAPI_TEST_STACK KiB, with inaccessible memory below it
+ * [IT 1.20]. The C library also puts thread-local variables and the thread's descriptor on that stack.
  */
 #include "around.h"
 

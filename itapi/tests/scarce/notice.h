@@ -18,8 +18,7 @@ typedef int (*notice_answer)(const struct seccomp_notif *call);
 
 /*
  * From now on `answer` sees those calls of this thread, and of all threads that it makes, for which the filter returns
- * SECCOMP_RET_USER_NOTIF.
- * Once in a process. False: the kernel does not allow it.
+ * SECCOMP_RET_USER_NOTIF. Once in a process. False: the kernel does not allow it.
  */
 bool notice_calls(const struct sock_fprog *filter, notice_answer answer);
 

@@ -3,9 +3,8 @@
 
 /*
  * Stands in for the access layers in tests of software providers: opens adapters, creates objects through the
- * tables of RNIC-PI only, posts, and records the events raised. Each function asserts success, except those
- * that return a status. How ends are connected, and how a test waits, depends on the provider: vem_node.h,
- * viw_node.h.
+ * tables of RNIC-PI only, posts, and records the events raised. Each function asserts success, except those that
+ * return a status. How ends are connected, and how a test waits, depends on the provider: vem_node.h, viw_node.h.
  */
 #ifndef VSW_NODE_H
 #define VSW_NODE_H

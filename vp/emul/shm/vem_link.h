@@ -4,16 +4,14 @@
 /*
  * Links of a fabric between processes, and which thread reads them.
  *
- * A *link* joins two processes: a socket for packets (vem_packet.h) and, in each direction, a ring
- * (vem_ring.h) and a wake-up socket. A process connects to ("dials") a name; the process that
- * listens there accepts. Each side begins with a HELLO that carries the descriptors of the ring
- * that it reads and of its wake-up socket. Everything that the other side sends is checked, and an
- * impossible value ends the link. When the socket for packets ends, the other process counts as
- * dead.
+ * A *link* joins two processes: a socket for packets (vem_packet.h) and, in each direction, a ring (vem_ring.h) and a
+ * wake-up socket. A process connects to ("dials") a name; the process that listens there accepts. Each side begins with
+ * a HELLO that carries the descriptors of the ring that it reads and of its wake-up socket. Everything that the other
+ * side sends is checked, and an impossible value ends the link. When the socket for packets ends, the other process
+ * counts as dead.
  *
- * Wake-up sockets are written with MSG_DONTWAIT. A process keeps one end for itself and passes the
- * other: if both sides had the same descriptor, the other side could change its flags and so block
- * a thread of this process.
+ * Wake-up sockets are written with MSG_DONTWAIT. A process keeps one end for itself and passes the other: if both sides
+ * had the same descriptor, the other side could change its flags and so block a thread of this process.
  *
  * Threads: the service thread handles packets, with the lock of the fabric. The role `rx` is the right to read all rings; a
  * thread that removes something that a reader could find owns it, too. The lock `out_lock` is owned while an entry is written. A

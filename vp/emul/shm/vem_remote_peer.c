@@ -24,9 +24,8 @@
  * sends an ASK. Its answer follows everything that the other process has sent before. So a partner
  * whose process got no processor meanwhile is not found yet, but it is not lost.
  *
- * If a process has ended, requests to its queue pairs fail when their tries are over, and at once if
- * they would be retried without limit. All code here runs on the service thread, with the fabric's
- * lock.
+ * If a process has ended, requests to its queue pairs fail when their tries are over, and at once if they would be
+ * retried without limit. All code here runs on the service thread, with the fabric's lock.
  */
 #include <string.h>
 

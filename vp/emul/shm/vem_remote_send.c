@@ -636,10 +636,9 @@ watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
 }
 
 /*
- * The time is over: ask the process of the peer whether it has read the oldest request and has sent
- * every answer that it owes. A process that has no processor, or whose reading thread has none,
- * answers when it gets one; if the process ends, another event reports that. A request that has not
- * been sent waits for room, so it is not lost.
+ * The time is over: ask the process of the peer whether it has read the oldest request and has sent every answer
+ * that it owes. A process that has no processor, or whose reading thread has none, answers when it gets one; if the
+ * process ends, another event reports that. A request that has not been sent waits for room, so it is not lost.
  */
 static void
 probe_send(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)

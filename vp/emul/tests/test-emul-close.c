@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams
- * and messages, and while its own queues are armed. No upcall names an object after its destroy has
- * returned, and none comes after close has returned. The peers are threads that never stop. A
- * further test checks the time-wait after a connection.
+ * An adapter is closed while peers connect to it, disconnect, query its services, send it datagrams and messages,
+ * and while its own queues are armed. No upcall names an object after its destroy has returned, and none comes after
+ * close has returned. The peers are threads that never stop. A further test checks the time-wait after a connection.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Completions that are staged before they are polled, because they are counted or their queue is
- * armed: their slots stay in use until the poll [IT 7.4], and functions that check how far a queue
- * is completed do not wait for the poll.
+ * Completions that are staged before they are polled, because they are counted or their queue is armed: their slots
+ * stay in use until the poll [IT 7.4], and functions that check how far a queue is completed do not wait for the poll.
  */
 #include "vib_cq.h"
 #include "vib_data.h"

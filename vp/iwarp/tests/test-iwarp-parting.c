@@ -4,8 +4,7 @@
 /*
  * How streams end. An initiator aborts by a reset; but in peer-to-peer mode, before it has received
  * anything, by a Terminate and a FIN (viw_end.c). Also how a responder aborts that never got the
- * ready-to-receive message, and where the FIN of an orderly end is sent. The peer is a plain
- * socket.
+ * ready-to-receive message, and where the FIN of an orderly end is sent. The peer is a plain socket.
  */
 
 #include "rdmap_terminate.h"

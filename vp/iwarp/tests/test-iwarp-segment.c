@@ -97,9 +97,8 @@ send_and_read(struct peer *f, struct mpa_rules rules, size_t len)
 /* --- segments ------------------------------------------------------------------------------ */
 
 /*
- * A message consists of full FPDUs and a last, small one. The full FPDUs leave room at the end of
- * their segments; together the room is larger than the small FPDU, so the message must take one
- * full segment less than it has FPDUs.
+ * A message consists of full FPDUs and a last, small one. The full FPDUs leave room at the end of their segments;
+ * together the room is larger than the small FPDU, so the message must take one full segment less than it has FPDUs.
  */
 static void
 test_aligned(void)

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Windows in each combination: of the rights of a window and its region; of the protection domains
- * of window, region and queue pair; of the queue pair that has bound a window and the one that
- * invalidates it.
+ * Windows in each combination: of the rights of a window and its region; of the protection domains of
+ * window, region and queue pair; of the queue pair that has bound a window and the one that invalidates it.
  */
 
 #include "verbs_window.h"

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two managers on a link, in virtual time and one thread. All random numbers come from one seed, so
- * a run repeats exactly. The link loses, duplicates, delays and so reorders datagrams, and a test
- * may drop those that it names.
+ * Two managers on a link, in virtual time and one thread. All random numbers come from one seed, so a run repeats
+ * exactly. The link loses, duplicates, delays and so reorders datagrams, and a test may drop those that it names.
  */
 #ifndef CM_SIM_H
 #define CM_SIM_H
