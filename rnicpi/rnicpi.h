@@ -514,8 +514,8 @@ struct ri_cm_ops {
 	enum ri_status (*reject)(struct ri_request *request, enum ri_cm_reason reason,
 				 const void *pdata, uint16_t len);
 	/**
-	 * Ends a three-way set-up after RI_CM_REPLY: finishes it, or (@p accept false) refuses, with private data as of
-	 * reject and no event here. Required with ri_rnic_attr::three_way_handshake.
+	 * Completes a three-way set-up after RI_CM_REPLY. If @p accept is false it refuses instead, with private data
+	 * as in reject, and no event follows here. Required with ri_rnic_attr::three_way_handshake.
 	 * - Results: RI_ERR_INVALID_STATE: no RI_CM_REPLY is open; RI_ERR_INVALID_ARG: too much private data.
 	 * - Clause: [RI 10.28].
 	 */

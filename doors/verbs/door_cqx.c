@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Extended completion queues: a program reads the parts that it wants of one completion at a time. From start_poll to end_poll a
- * thread owns the window, unless the program has promised to poll with one thread only.
+ * Extended completion queues: a program reads the parts that it wants of one completion at a time. From start_poll to
+ * end_poll a thread owns door_cq::keep_lock, unless the program has promised to poll with one thread only.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -132,8 +132,9 @@ def ucx(transports, env, test="tag_lat", read=perftest_ns):
 TCP = ("tcp,self", {"UCX_NET_DEVICES": "lo"})
 SHARED = ("posix,self", {})
 
-# What runs, how a run of a size is made, what it goes through, what is measured, and the aim: {size: ratio}. Ours are iwarp on the wire,
-# emul:ib within one process ("memory"), and shm:ib between two ("between"), as the peers are.
+# A row: name, program, the function that makes a run of a size, the medium, the measured quantity,
+# and the aims ({size: ratio}). Our adapters are iwarp for the medium "wire", emul:ib within one
+# process ("memory"), and shm:ib between two processes ("between"), as the peers are.
 Peer = collections.namedtuple("Peer", "name program run medium what aims", defaults=({},))
 PEERS = (
     Peer("libfabric-tcp", "fi_pingpong", libfabric("tcp", "msg"), "wire", "latency"),

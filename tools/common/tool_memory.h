@@ -15,8 +15,8 @@ struct tool_memory {
 };
 
 /*
- * Local rights and the given remote ones. The sink of an RDMA Read gets the right of remote writing where the adapter
- * needs it (`sink`).
+ * Registers memory with local rights and the given remote ones. With `sink`, for the sink of an RDMA Read, it also
+ * gets remote write if the adapter requires that.
  */
 bool tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter, size_t size,
 		      it_mem_priv_t remote, bool sink, GError **error);

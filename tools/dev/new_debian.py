@@ -24,7 +24,7 @@ YOUR_TEST = '#!/bin/sh -e\nrping -s -p 7175 -C 3 &\nrping -c -a 10.0.0.2 -p 7175
 
 
 def steps_of(page):
-    """The commands of the job's steps, a text each."""
+    """Returns the commands of the job's steps, one text for each step."""
     [job] = re.findall(r'^ {4}jobs:\n(?:(?: {4}.*)?\n)+', page, re.MULTILINE)
     steps, lines = [], job.split('\n')
     for at, line in enumerate(lines):

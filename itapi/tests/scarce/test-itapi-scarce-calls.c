@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lets each system call in turn fail once, with each of its errors (calls.h), in a whole application life
- * (want.h). A first run counts how often each call is made. test-itapi-scarce-calls ADAPTER STRIDE
- * [CALL...]: runs one of every STRIDE cases, and all cases of the named calls. STRIDE 0: only the latter.
+ * Lets each system call in turn fail once, with each of its errors (calls.h), in a whole application life (want.h). A
+ * first run counts how often each call is made.
+ * test-itapi-scarce-calls ADAPTER STRIDE [CALL...]: runs one of every STRIDE cases, and all cases of the named calls.
+ * STRIDE 0: only the latter.
  */
 #include <errno.h>
 #include <netinet/in.h>

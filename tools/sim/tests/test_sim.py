@@ -182,7 +182,7 @@ class Sim(unittest.TestCase):
         self.sweep(PUT_SCENE + 'wire 2ms\nchaos legal\n', 'emul:iwarp')
 
     def test_wire_takes_time(self):
-        """Messages arrive later, and the run still repeats."""
+        """With `wire 900ms` messages take time, so the run ends later in virtual time."""
         scene = PUT_SCENE.replace('ADAPTER', 'emul:ib')
         times = [self.run_sim(scene + more, '--seed', '1').stdout.splitlines()[-1] for more in ('', 'wire 900ms\n')]
         ends = [float(line.split(' steps, ')[1].split(' ms')[0]) for line in times]

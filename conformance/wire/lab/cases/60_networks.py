@@ -133,8 +133,8 @@ def vanished(bench, idle):
 
 
 def ours_over(bench, octets, align):
-    """Runs it-test between the two ends. Returns microseconds: half a round trip for 64 octets,
-    else the time of one of many larger Writes."""
+    """Runs it-test between the two ends. Returns microseconds: for 64 octets half a round trip; for
+    larger sizes the mean time of a Write in a series."""
     bench.port += 1
     port = ['-p', str(bench.port)]
     few = '300' if octets < 1 << 20 else '60'
