@@ -266,16 +266,21 @@ static bool
 watch_all(struct df_run *run, int64_t deadline)
 {
 	const struct df_settle *expect = DF_SETTLEMENT(run->expected, run->settle);
-	bool decided = false;
+	bool watch[DF_NODES][2], decided = false;
 
 	for (int i = 0; i < 2 * DF_NODES; i++) {
-		if (!expect->watch[i / 2][i % 2] && (i % 2 == 0 || !run->hold[i / 2]))
-			empty_one(run, i / 2, i % 2 == 0, true);
+		int node = i / 2, kind = i % 2 == 0 ? WORLD_REQUEST : WORLD_RECV;
+
+		/* A callback may have taken the completion that would notify. */
+		watch[node][i % 2] = expect->watch[node][i % 2] &&
+				     !ways_keeps(&run->world->node[node].ways, (unsigned)kind);
+		if (!watch[node][i % 2] && (i % 2 == 0 || !run->hold[node]))
+			empty_one(run, node, i % 2 == 0, true);
 	}
 	while (!decided && g_get_monotonic_time() < deadline) {
 		decided = true;
 		for (int i = 0; i < 2 * DF_NODES; i++) {
-			if (expect->watch[i / 2][i % 2] &&
+			if (watch[i / 2][i % 2] &&
 			    DF_SEEN(run->record, run->settle)->notified[i / 2][i % 2] < 0)
 				decided &= watch_once(run, i / 2,
 						      i % 2 == 0 ? WORLD_REQUEST : WORLD_RECV);

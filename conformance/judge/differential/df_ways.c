@@ -135,6 +135,17 @@ ways_dequeue(struct ways *ways, unsigned evd, it_event_t *event)
 	return found;
 }
 
+bool
+ways_keeps(struct ways *ways, unsigned evd)
+{
+	struct way *way = &ways->way[evd];
+
+	pthread_mutex_lock(&way->lock);
+	bool keeps = way->events->len != 0;
+	pthread_mutex_unlock(&way->lock);
+	return keeps;
+}
+
 static uint64_t
 left_until(gint64 deadline)
 {

@@ -49,6 +49,8 @@ it_status_t ways_end(struct ways *ways);
 it_status_t ways_go(struct ways *ways, unsigned evd, enum df_way to);
 /* The next event, whether its way has reported it or not. */
 bool ways_dequeue(struct ways *ways, unsigned evd, it_event_t *event);
+/* Were events of the dispatcher taken, in a way before this one, that are not dequeued yet? */
+bool ways_keeps(struct ways *ways, unsigned evd);
 /* The next event, if the way of the dispatcher has reported it. The way of waiting reports each. */
 bool ways_take(struct ways *ways, unsigned evd, it_event_t *event);
 /* Wait for an event as it_evd_wait() does, in the way of the dispatcher. */
