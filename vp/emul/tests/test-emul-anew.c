@@ -3,7 +3,7 @@
 
 /*
  * A queue pair that was used before is connected again: it must equal one that is connected for the
- * first time.
+ * first time, by address and by attributes.
  *
  * Any value of any member may be left of the earlier connection. So after its end the test
  * overwrites all octets of the queue pair, except members in the table below, which gives the
@@ -24,6 +24,8 @@
 #define STAYS 1u /* the return to IDLE needs it, or does not change it */
 #define OWN \
 	2u /* is another one in each queue pair, or means nothing before it is set: not compared */
+#define BY_PEER    4u /* only one that is connected by attributes has it */
+#define BY_ADDRESS 8u /* only one that is connected by address has it */
 
 #define MEMBER(name, how) VSW_MEMBER(vem_qp, name, how)
 
@@ -104,7 +106,8 @@ static const struct vsw_member members[] = {
 	MEMBER(to, OWN),
 	MEMBER(reach, OWN),
 	MEMBER(far, OWN),
-	MEMBER(comm_est, OWN),
+	MEMBER(comm_est, BY_PEER),
+	MEMBER(rnr_wait, BY_ADDRESS),
 };
 
 static const struct vsw_members table = {"vem_qp", sizeof(struct vem_qp), members,
@@ -163,6 +166,38 @@ expect_same_attributes(struct end *end, const struct ri_qp_attr *before)
 	g_assert_cmpmem(&attr, sizeof(attr), before, sizeof(*before));
 }
 
+/* --- two ways to connect ---------------------------------------------------------------------- */
+
+struct way {
+	const char *adapter;
+	void (*connect)(struct ends *e);
+	unsigned own; /* what is not compared */
+};
+
+static void
+connect_by_cm(struct ends *e)
+{
+	ends_connect(e->a, e->b);
+	vth_run(e->vth);
+}
+
+/* A message of a comes before b may send, which b reports in each life. */
+static void
+connect_by_peer(struct ends *e)
+{
+	const struct ri_peer to_a = peer_params(e->a, PSN_A, PSN_B);
+	const struct ri_peer to_b = peer_params(e->b, PSN_B, PSN_A);
+
+	g_assert_cmpint(peer_receive(e->a, &to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_receive(e->b, &to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(e->a, &to_b), ==, RI_SUCCESS);
+	end_write_quiet(e->a, &e->ma, &e->mb);
+	vth_run(e->vth);
+	node_async(e->nb, RI_EVENT_QP_COMM_EST, e->b);
+	g_assert_cmpint(peer_send(e->b, &to_a), ==, RI_SUCCESS);
+	vth_run(e->vth);
+}
+
 /* --- ends of the earlier connection ----------------------------------------------------------- */
 
 static void
@@ -171,7 +206,11 @@ ends_in_order(struct ends *e)
 	for (unsigned i = 0; i < 3; i++)
 		end_write_quiet(e->a, &e->ma, &e->mb);
 	vth_run(e->vth);
-	g_assert_cmpint(e->na->p->cm->disconnect(e->a->qp, NULL, 0), ==, RI_SUCCESS);
+	/* Without a connection manager both applications end it. */
+	if (e->na->p->cm->disconnect(e->a->qp, NULL, 0) != RI_SUCCESS) {
+		g_assert_cmpint(end_modify(e->a, RI_QPS_ERROR), ==, RI_SUCCESS);
+		g_assert_cmpint(end_modify(e->b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	}
 	vth_run(e->vth);
 }
 
@@ -185,6 +224,9 @@ ends_waiting(struct ends *e)
 	g_assert_cmpint(end_send(e->b, 1, &e->mb, 0, 64), ==, RI_SUCCESS);
 	vth_run(e->vth);
 	g_assert_cmpint(end_modify(e->a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	vth_run(e->vth);
+	if (end_state(e->b) == RI_QPS_RTS) /* which has heard nothing */
+		g_assert_cmpint(end_modify(e->b, RI_QPS_ERROR), ==, RI_SUCCESS);
 	vth_run(e->vth);
 	/* Whatever the request has waited for, it is flushed. */
 	g_assert_true(end_attr(e->a).quiescent);
@@ -226,10 +268,9 @@ forget(struct ends *e)
 
 /* Connected, and nothing was sent yet; after as long as anything of an earlier connection could take, nothing has happened. */
 static void
-live(struct ends *e, struct vem_qp copies[2])
+live(struct ends *e, const struct way *way, struct vem_qp copies[2])
 {
-	ends_connect(e->a, e->b);
-	vth_run(e->vth);
+	way->connect(e);
 	copy_take(&copies[0], e->a);
 	copy_take(&copies[1], e->b);
 	vth_advance(e->vth, UINT64_C(3600000000000));
@@ -261,9 +302,14 @@ open_changed(struct ends *e, const char *adapter)
 	change(e->b);
 }
 
+static const struct way ib = {"emul:ib", connect_by_cm, OWN | BY_PEER},
+			iwarp = {"emul:iwarp", connect_by_cm, OWN | BY_PEER},
+			numbers = {"emul:ib", connect_by_peer, OWN | BY_ADDRESS};
+
 static void
 test_anew(gconstpointer arg)
 {
+	const struct way *way = arg;
 	struct vem_qp fresh[2], used[2];
 	struct ri_qp_attr before[2];
 	struct ends e;
@@ -273,16 +319,16 @@ test_anew(gconstpointer arg)
 		return;
 	}
 	g_setenv("ITAPI_EMUL_TIME_WAIT_US", TIME_WAIT_US, TRUE);
-	open_changed(&e, arg);
-	live(&e, fresh);
+	open_changed(&e, way->adapter);
+	live(&e, way, fresh);
 	ends_drop(&e);
 	for (unsigned how = 0; how < G_N_ELEMENTS(endings); how++)
 		/* Zero is what memory has that was never used; a flag that is true must not stay so either. */
 		for (int with = -1; with <= 1; with++) {
-			open_changed(&e, arg);
+			open_changed(&e, way->adapter);
 			before[0] = end_attr(e.a);
 			before[1] = end_attr(e.b);
-			ends_connect(e.a, e.b);
+			way->connect(&e);
 			endings[how](&e);
 			if (with >= 0) { /* -1: only what the connection itself has left */
 				vsw_octets_fill(&table, end_qp(e.a), STAYS, (uint8_t)with);
@@ -293,9 +339,9 @@ test_anew(gconstpointer arg)
 			expect_same_attributes(e.a, &before[0]);
 			expect_same_attributes(e.b, &before[1]);
 			g_test_message("end %u, overwritten with %d", how, with);
-			live(&e, used);
-			vsw_octets_same(&table, &fresh[0], &used[0], OWN);
-			vsw_octets_same(&table, &fresh[1], &used[1], OWN);
+			live(&e, way, used);
+			vsw_octets_same(&table, &fresh[0], &used[0], way->own);
+			vsw_octets_same(&table, &fresh[1], &used[1], way->own);
 			ends_drop(&e);
 		}
 	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");
@@ -410,7 +456,7 @@ test_refused(void)
 		return;
 	}
 	open_changed(&e, "emul:ib");
-	live(&e, fresh);
+	live(&e, &ib, fresh);
 	ends_drop(&e);
 	for (unsigned i = 0; i < G_N_ELEMENTS(refusals); i++) {
 		unsigned long need = need_of(&refusals[i]);
@@ -430,9 +476,9 @@ test_refused(void)
 		forget(&e);
 		reset_one(&e, e.a);
 		expect_same_attributes(e.a, &before[0]);
-		live(&e, used);
-		vsw_octets_same(&table, &fresh[0], &used[0], OWN);
-		vsw_octets_same(&table, &fresh[1], &used[1], OWN);
+		live(&e, &ib, used);
+		vsw_octets_same(&table, &fresh[0], &used[0], ib.own);
+		vsw_octets_same(&table, &fresh[1], &used[1], ib.own);
 		ends_drop(&e);
 	}
 }
@@ -448,8 +494,9 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_data_func("/emul/ib/anew", "emul:ib", test_anew);
-	g_test_add_data_func("/emul/iwarp/anew", "emul:iwarp", test_anew);
+	g_test_add_data_func("/emul/ib/anew", &ib, test_anew);
+	g_test_add_data_func("/emul/iwarp/anew", &iwarp, test_anew);
+	g_test_add_data_func("/emul/ib/anew/numbers", &numbers, test_anew);
 	g_test_add_func("/emul/ib/anew/refused", test_refused);
 	return g_test_run();
 }
