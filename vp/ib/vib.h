@@ -450,6 +450,7 @@ struct vib_qp {
 	struct ri_srq *srq; /* or NULL */
 	uint64_t ctx;
 	struct ri_qp_init init; /* as granted; ird, ord and access change by modify */
+	uint32_t ird, ord; /* now: those of `init`, or of the peer that vib_peer.c connects with */
 
 	pthread_mutex_t lock; /* of all that follows */
 	uint32_t state;       /* enum ri_qp_state; qp_move() of vib_qp_end.c writes it */

@@ -112,7 +112,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 					     of_rc);
 	pthread_mutex_lock(&qp->lock);
 	if (status == RI_SUCCESS) {
-		qp->init.ird = qp->user.uc ? 0 : peer->ird;
+		qp->ird = qp->user.uc ? 0 : peer->ird;
 	} else if (qp->state == RI_QPS_CONNECTING) {
 		vib_qp_begin_undo(qp);
 		qp->user.bare = false;
@@ -155,7 +155,7 @@ peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 	if (status != RI_SUCCESS)
 		return status;
 	pthread_mutex_lock(&qp->lock);
-	qp->init.ord = qp->user.uc ? 0 : peer->ord;
+	qp->ord = qp->user.uc ? 0 : peer->ord;
 	pthread_mutex_unlock(&qp->lock);
 	/* An end may have come meanwhile, which is raised. */
 	return vib_qp_run(qp) ? RI_SUCCESS : RI_ERR_INVALID_STATE;

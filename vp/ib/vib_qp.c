@@ -435,9 +435,9 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 		return status;
 	}
 	if ((mask & RI_QP_ATTR_ORD) != 0)
-		qp->init.ord = attr->ord;
+		qp->ord = qp->init.ord = attr->ord;
 	if ((mask & RI_QP_ATTR_IRD) != 0)
-		qp->init.ird = attr->ird;
+		qp->ird = qp->init.ird = attr->ird;
 	pthread_mutex_unlock(&qp->lock);
 	return RI_SUCCESS;
 }
@@ -465,8 +465,8 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 	pthread_mutex_lock(&qp->lock);
 	attr->state = vib_qp_state(qp);
 	attr->access = qp->init.access;
-	attr->ird = qp->init.ird;
-	attr->ord = qp->init.ord;
+	attr->ird = qp->ird;
+	attr->ord = qp->ord;
 	pthread_mutex_unlock(&qp->lock);
 	attr->qpn = qp->user.qpn;
 	attr->max_sq_wr = qp->init.max_sq_wr;

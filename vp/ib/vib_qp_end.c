@@ -469,10 +469,19 @@ vib_qp_end_pending(struct ri_rnic *rnic)
 
 /* --- the life of a queue pair --------------------------------------------------------------------------- */
 
+/* A peer that was connected by attributes has set its own. */
+static void
+depths_restore(struct vib_qp *qp)
+{
+	qp->ird = qp->init.ird;
+	qp->ord = qp->init.ord;
+}
+
 void
 vib_qp_end_init(struct vib_qp *qp)
 {
 	qp->state = RI_QPS_IDLE;
+	depths_restore(qp);
 	qp->drain = (struct ri_timer){.fire = on_drain, .arg = qp};
 	qp->fail = (struct ri_task){.fire = on_fail, .arg = qp};
 	atomic_store(&qp->user.gate, VIB_GATE_KEPT);
@@ -550,6 +559,7 @@ vib_qp_end_reset(struct vib_qp *qp, bool anew)
 		qp->told = false;
 		memset(&qp->user.fault, 0, sizeof(qp->user.fault));
 		qp->user.bare = qp->user.ud;
+		depths_restore(qp);
 		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
 	}
 	pthread_mutex_unlock(&qp->lock);
