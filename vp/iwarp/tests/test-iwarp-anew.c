@@ -147,6 +147,7 @@ struct life {
 	struct ri_stream stream;
 	bool shared; /* its receives are those of an SRQ */
 	bool early;  /* a Send came with the start-up */
+	bool bare; /* no receive is posted, which a queue pair without traffic does not wait for */
 };
 
 static const struct vsw_members table = {"viw_qp", sizeof(struct viw_qp), members,
@@ -197,7 +198,7 @@ live(struct peer *f, const struct life *life, struct viw_qp *copy)
 	struct ri_stream stream = life->stream;
 	uint8_t early[64];
 
-	for (unsigned i = 0; i < PEER_RECVS; i++) {
+	for (unsigned i = 0; i < PEER_RECVS && !life->bare; i++) {
 		if (life->shared)
 			node_post(f->node, i, &f->mem, 64 * i, 64);
 		else
@@ -438,6 +439,9 @@ main(int argc, char **argv)
 		{.name = "early", .stream = end_stream(-1, false), .early = true},
 		{.name = "marked", .stream = end_stream(-1, false)},
 		{.name = "peer-to-peer", .stream = end_stream(-1, true)},
+		{.name = "awaiting",
+		 .stream = end_stream(-1, false)}, /* it is up when the peer has sent */
+		{.name = "bare", .stream = end_stream(-1, false), .bare = true},
 	};
 
 	g_test_init(&argc, &argv, NULL);
@@ -445,6 +449,7 @@ main(int argc, char **argv)
 	lives[4].stream.markers_tx = lives[4].stream.markers_rx = true;
 	lives[5].stream.wake_ms = 50;
 	lives[5].stream.rtr_send = RI_RTR_WRITE;
+	lives[6].stream.rtr_expect = RI_RTR_WRITE;
 	for (size_t i = 0; i < G_N_ELEMENTS(lives); i++) {
 		g_autofree char *path = g_strdup_printf("/iwarp/anew/%s", lives[i].name);
 
