@@ -136,6 +136,18 @@ check_listeners(struct kal_cm *cm)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/* Those that can be found tell what happens to them. */
+static void
+check_conns(struct kal_cm *cm)
+{
+	struct kal_link *link = NULL;
+
+	pthread_mutex_lock(&cm->lock);
+	while ((link = kal_table_next(&cm->conns, link)) != NULL)
+		g_assert_false(kal_entry(link, struct kal_conn, link)->retired);
+	pthread_mutex_unlock(&cm->lock);
+}
+
 /* Sockets of refused peers: the list is as long as its count. */
 static void
 check_partings(struct kal_cm *cm)
@@ -160,6 +172,7 @@ kal_sums_check(struct kal_client *client)
 			check_objects(client);
 		while ((rnic = kal_rnic_next(client, rnic)) != NULL) {
 			check_listeners(rnic->cm);
+			check_conns(rnic->cm);
 			check_partings(rnic->cm);
 		}
 	}

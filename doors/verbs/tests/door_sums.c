@@ -251,6 +251,8 @@ check_id(const struct door_cm_id *id)
 	/* A queue pair is of one id; and one that is only a number is there together with its protection domain. */
 	g_assert_true(id->qp == NULL || id->qp->cm == id);
 	g_assert_true((id->number_qp == 0) == (id->pd == 0));
+	/* One that the program has not accepted, or without success, has none. */
+	g_assert_true(id->uid != 0 || (id->qp == NULL && id->number_qp == 0));
 	for (const struct door_cm_group *group = id->groups; group != NULL; group = group->next)
 		g_assert_true(group->id == id && group->reported <= id->reported);
 }
