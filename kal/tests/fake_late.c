@@ -33,6 +33,9 @@ fake_clings(void *object, enum ri_object type, uint64_t ctx)
 {
 	if (!fake_clinging)
 		return false;
+	for (unsigned i = 0; i < kept_count; i++)
+		if (kept[i].object == object)
+			return true; /* refused again */
 	g_assert_cmpuint(kept_count, <, KEPT_MAX);
 	kept[kept_count++] = (struct kept){object, type, ctx};
 	return true;

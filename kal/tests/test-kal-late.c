@@ -92,6 +92,38 @@ test_undestroyed(void)
 	g_assert_true(fixture_silent(&f));
 }
 
+static void
+say(enum ri_cm_event_kind kind)
+{
+	const struct ri_cm_event event = {.kind = kind, .ctx = CTX};
+
+	fake_raise_cm(&event);
+}
+
+/* One that a call could not destroy tells what happens to it, as before. */
+static void
+test_refused(void)
+{
+	struct fixture f RI_AT_END(fixture_close);
+	struct kal_cm_req req;
+	uint32_t qp;
+
+	open_fixture(&f);
+	qp = fixture_qp(&f, CTX, 4, 3);
+	fake_clinging = true;
+	g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, qp), ==, RI_ERR_BUSY);
+	fixture_connect_req(&req, qp, false, 99);
+	g_assert_cmpint(fixture_call(&f, KAL_CONNECT, &req, sizeof(req), NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, qp), ==, RI_ERR_BUSY);
+	say(RI_CM_ESTABLISHED);
+	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+	g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, qp), ==, RI_ERR_BUSY);
+	say(RI_CM_BROKEN);
+	fixture_cm(&f, KAL_CM_BROKEN, CTX);
+	g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, qp), ==, RI_ERR_BUSY);
+	g_assert_true(fixture_silent(&f));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -99,5 +131,6 @@ main(int argc, char **argv)
 	fake_register();
 	g_test_add_func("/kal/late/thread", test_thread);
 	g_test_add_func("/kal/late/undestroyed", test_undestroyed);
+	g_test_add_func("/kal/late/refused", test_refused);
 	return g_test_run();
 }

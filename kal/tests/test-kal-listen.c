@@ -252,38 +252,132 @@ test_long_private_data(void)
 	g_assert_cmpmem(event.pdata, event.pdata_len, data, RI_PDATA_MAX);
 }
 
-/* The peer gives up, in several ways, before it was answered. */
+/* What an application has done with a request that it has not answered yet; the request is at this listener then. */
+struct before {
+	const char *name;
+	uint32_t (*act)(struct fixture *f, uint32_t id, uint32_t busy, uint16_t target);
+	uint64_t listener;
+};
+
+static uint32_t
+does_nothing(struct fixture *f, uint32_t id, uint32_t busy, uint16_t target)
+{
+	(void)f;
+	(void)busy;
+	(void)target;
+	return id;
+}
+
+static uint32_t
+accepts_in_vain(struct fixture *f, uint32_t id, uint32_t busy, uint16_t target)
+{
+	struct kal_accept_rep rep;
+
+	(void)target;
+	g_assert_cmpint(accept_with(f, id, busy, &rep), ==, RI_ERR_INVALID_STATE);
+	return id;
+}
+
+static enum ri_status
+hand(struct fixture *f, uint32_t id, uint16_t port)
+{
+	const struct kal_handoff_req req = {.request = id,
+					    .service = {.kind = RI_SERVICE_PORT, .port = port}};
+
+	return fixture_call(f, KAL_HANDOFF, &req, sizeof(req), NULL, 0);
+}
+
+static uint32_t
+hands_in_vain(struct fixture *f, uint32_t id, uint32_t busy, uint16_t target)
+{
+	(void)busy;
+	(void)target;
+	g_assert_cmpint(hand(f, id, htons(1)), ==, RI_ERR_INVALID_ARG);
+	return id;
+}
+
+static uint32_t
+hands_off(struct fixture *f, uint32_t id, uint32_t busy, uint16_t target)
+{
+	(void)busy;
+	g_assert_cmpint(hand(f, id, target), ==, RI_SUCCESS);
+	return fixture_cm(f, KAL_CM_REQUEST, LISTEN_CTX + 1).request;
+}
+
+static const struct before befores[] = {
+	{"nothing", does_nothing, LISTEN_CTX},
+	{"an accept that is refused", accepts_in_vain, LISTEN_CTX},
+	{"a hand-off that is refused", hands_in_vain, LISTEN_CTX},
+	{"a hand-off", hands_off, LISTEN_CTX + 1},
+};
+
+/* How a request ends that is not answered. Returns the peer's socket, or -1. */
+enum going {
+	CLOSES,
+	RESETS,
+	SPEAKS, /* it may not yet */
+	WAITS,  /* for longer than an application may take */
+	GOINGS
+};
+
+static int
+go(int peer, enum going how)
+{
+	switch (how) {
+	case CLOSES:
+		close(peer);
+		return -1;
+	case RESETS:
+		raw_abort(peer);
+		return -1;
+	case SPEAKS:
+		raw_send(peer, "x", 1);
+		return peer;
+	case WAITS:
+	case GOINGS:
+	default:
+		fixture_time_passes();
+		return peer;
+	}
+}
+
+/* The request ends, in several ways, before it was answered, and whatever was tried with it. */
 static void
 test_gone(void)
 {
+	static const char *const names[] = {"closes", "resets", "speaks early", "waits"};
 	struct kal_mpa_frame request = good_request();
 	struct kal_accept_rep rep;
-	static const char *const names[] = {"closes", "resets", "speaks early"};
-	uint16_t port = 0;
-	uint32_t qp;
-	struct fixture f RI_AT_END(fixture_close) = fixture_open();
+	uint16_t port = 0, target = 0;
+	uint32_t qp, busy;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
 	qp = fixture_qp(&f, CTX, 4, 3);
+	busy = fixture_qp(&f, CTX + 1, 4, 3);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	for (int how = 0; how < 3; how++) {
-		int peer = raw_connect(false, port);
-		uint32_t id;
+	fixture_listen(&f, LISTEN_CTX + 1, &target, 5);
+	int occupant RI_AT_END(ri_at_end_close) = raw_connect(false, port);
+	raw_send_frame(occupant, &request);
+	g_assert_cmpint(accept_with(&f, next_request(&f), busy, &rep), ==, RI_SUCCESS);
+	raw_send(occupant, "R", 1);
+	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX + 1);
+	for (size_t i = 0; i < G_N_ELEMENTS(befores); i++)
+		for (int how = 0; how < GOINGS; how++) {
+			int peer = raw_connect(false, port);
+			uint32_t id;
 
-		g_test_message("the peer %s", names[how]);
-		raw_send_frame(peer, &request);
-		id = next_request(&f);
-		if (how == 0)
-			close(peer);
-		else if (how == 1)
-			raw_abort(peer);
-		else
-			raw_send(peer, "x", 1); /* it may not speak yet */
-		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REQUEST_GONE, LISTEN_CTX).request, ==, id);
-		g_assert_cmpint(accept_with(&f, id, qp, &rep), ==, RI_ERR_INVALID_HANDLE);
-		g_assert_cmpint(fixture_state(&f, qp), ==, RI_QPS_IDLE);
-		if (how == 2)
-			close(peer);
-	}
+			g_test_message("after %s the peer %s", befores[i].name, names[how]);
+			raw_send_frame(peer, &request);
+			id = befores[i].act(&f, next_request(&f), busy, target);
+			peer = go(peer, (enum going)how);
+			g_assert_cmpuint(
+				fixture_cm(&f, KAL_CM_REQUEST_GONE, befores[i].listener).request,
+				==, id);
+			g_assert_cmpint(accept_with(&f, id, qp, &rep), ==, RI_ERR_INVALID_HANDLE);
+			g_assert_cmpint(fixture_state(&f, qp), ==, RI_QPS_IDLE);
+			if (peer >= 0)
+				close(peer);
+		}
 }
 
 /* Close, and return when the other side has closed too. */
@@ -421,7 +515,6 @@ static void
 test_handoff(void)
 {
 	struct kal_mpa_frame request = good_request();
-	struct kal_handoff_req handoff = {0};
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	struct kal_cm_event event;
 	uint16_t port = 0, target = 0;
@@ -433,19 +526,11 @@ test_handoff(void)
 	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send_frame(peer, &request);
 	id = next_request(&f);
-	handoff.request = id;
-	handoff.service.kind = RI_SERVICE_PORT;
-	handoff.service.port = htons(1);
-	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
-			RI_ERR_INVALID_ARG);
-	handoff.service.port = target;
-	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
-			RI_SUCCESS);
+	g_assert_cmpint(hand(&f, id, target), ==, RI_SUCCESS);
 	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX + 1);
 	g_assert_cmpuint(event.request, !=, id);
 	g_assert_cmpmem(event.pdata, event.pdata_len, "ping", 4);
-	g_assert_cmpint(fixture_call(&f, KAL_HANDOFF, &handoff, sizeof(handoff), NULL, 0), ==,
-			RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(hand(&f, id, target), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(reject(&f, event.request), ==, RI_SUCCESS);
 	g_assert_true(raw_frame(peer, KAL_MPA_REPLY, buf).reject);
 }
