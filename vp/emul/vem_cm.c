@@ -231,6 +231,7 @@ vem_cm_withdraw(struct vem_qp *qp)
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
 	pthread_mutex_lock(&fabric->lock);
+	vem_wire_withdraw(qp);
 	if (qp->conn != NULL)
 		vem_conn_withdraw(qp->conn);
 	if (atomic_load(&qp->remote) != NULL)

@@ -644,6 +644,13 @@ vem_wire_holds_offer(struct vem_qp *qp, struct ri_rnic *there)
 }
 
 void
+vem_wire_withdraw(struct vem_qp *qp)
+{
+	if (qp->wire != NULL)
+		qp->wire->offer = OFFER_NONE;
+}
+
+void
 vem_wire_wake(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;

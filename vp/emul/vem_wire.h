@@ -63,6 +63,8 @@ void vem_wire_wake(struct vem_qp *qp);
  * again when the path is open. Called with the fabric's lock.
  */
 bool vem_wire_holds_offer(struct vem_qp *qp, struct ri_rnic *there);
+/* The attempt is over: its request does not arrive any more, not in a later attempt either. Called with the fabric's lock. */
+void vem_wire_withdraw(struct vem_qp *qp);
 /* As vem_qp_message(), from an adapter, over the path between. The caller has a use of it. */
 void vem_wire_message(struct ri_rnic *from, struct vem_qp *to, enum vem_msg message, uint32_t code,
 		      const struct vem_hello *hello);
