@@ -11,11 +11,12 @@
 
 #include "vib_cq.h"
 #include "vib_data.h"
+#include "vib_peer.h"
 #include "vib_post.h"
 #include "vib_profile.h"
 
 #define COUNTED  12
-#define OBJECTS  8
+#define OBJECTS  9
 #define STEPS    20000
 #define ENTRIES  16
 #define SMALL_CQ 4
@@ -26,7 +27,7 @@ struct world {
 	struct device *d;
 	struct ri_cq *cq; /* small; nobody uses it */
 	struct ri_srq *srq, *idle_srq;
-	struct vib_qp *rc, *shared, *ud;
+	struct vib_qp *rc, *shared, *ud, *spare;
 	struct data_region region;
 	union {
 		struct ri_pd *pd;
@@ -96,6 +97,7 @@ world_new(struct world *w)
 	w->d = d;
 	d->verbs.ops.post_srq_recv = device_post_srq_recv;
 	d->rnic.attr.srq = d->rnic.attr.srq_resizable = d->rnic.attr.cq_resizable = true;
+	d->rnic.attr.enables_modifiable = true;
 	d->rnic.attr.max_srq_wr = 64;
 	g_assert_cmpint(srq_make(w, &w->srq, 0), ==, RI_SUCCESS);
 	g_assert_cmpint(srq_make(w, &w->idle_srq, 0), ==, RI_SUCCESS);
@@ -103,6 +105,7 @@ world_new(struct world *w)
 	w->rc = device_qp(d, false);
 	w->ud = device_qp(d, true);
 	g_assert_cmpint(qp_make(w, false, w->srq, (struct ri_qp **)&w->shared), ==, RI_SUCCESS);
+	g_assert_cmpint(qp_make(w, false, NULL, (struct ri_qp **)&w->spare), ==, RI_SUCCESS);
 	data_region_new(d, &w->region, sizeof(data_memory));
 	/* Slots that are free are of one list from here on. */
 	for (unsigned i = 0; i < 4; i++)
@@ -115,6 +118,7 @@ static void
 world_free(struct world *w)
 {
 	data_region_free(&w->region);
+	data_qp_end(&w->spare);
 	data_qp_end(&w->shared);
 	data_qp_end(&w->ud);
 	data_qp_end(&w->rc);
@@ -144,13 +148,14 @@ entries_of(const char *folder)
 	return count;
 }
 
-/* Without what it has prepared of a request before it was refused. */
+/* Without what it has prepared of a request before it was refused, and without the last peer's name, which is for the log. */
 static GBytes *
 octets_of_qp(const struct vib_qp *qp)
 {
 	struct vib_qp copy = *qp;
 
 	memset(&copy.user.quick, 0, sizeof(copy.user.quick));
+	memset(copy.peer, 0, sizeof(copy.peer));
 	return g_bytes_new(&copy, sizeof(copy));
 }
 
@@ -174,7 +179,7 @@ account_of(const struct world *w)
 			   g_bytes_new(d->cq, sizeof(*d->cq)),
 			   g_bytes_new(w->idle_srq, sizeof(*w->idle_srq)),
 			   g_bytes_new(w->srq, sizeof(*w->srq)), octets_of_qp(w->rc),
-			   octets_of_qp(w->ud)},
+			   octets_of_qp(w->ud), octets_of_qp(w->spare)},
 	};
 	return account;
 }
@@ -313,6 +318,71 @@ qp_undo(struct world *w)
 }
 
 static enum ri_status
+rights(struct world *w)
+{
+	const struct ri_qp_attr attr = {.access = w->rc->init.access ^ RI_ACCESS_REMOTE_WRITE};
+
+	return vib_qp_ops.modify((struct ri_qp *)w->rc, &attr, RI_QP_ATTR_ACCESS);
+}
+
+static enum ri_status
+qkey(struct world *w)
+{
+	const struct ri_qp_attr attr = {.qkey = 0x4321};
+
+	return vib_qp_ops.modify((struct ri_qp *)w->ud, &attr, RI_QP_ATTR_QKEY);
+}
+
+static const struct ri_peer peer = {
+	.path = {.dest = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}}},
+	.qpn = 0xabcdef,
+	.path_mtu = 1024,
+	.ird = 3,
+	.ord = 5,
+};
+
+static enum ri_status
+peer_receive(struct world *w)
+{
+	return vib_peer_ops.receive((struct ri_qp *)w->spare, &peer);
+}
+
+static void
+receives(struct world *w)
+{
+	g_assert_cmpint(peer_receive(w), ==, RI_SUCCESS);
+}
+
+static enum ri_status
+peer_send(struct world *w)
+{
+	return vib_peer_ops.send((struct ri_qp *)w->spare, &peer);
+}
+
+static enum ri_status
+spare_move(struct world *w, enum ri_qp_state state)
+{
+	const struct ri_qp_attr attr = {.state = state};
+
+	return vib_qp_ops.modify((struct ri_qp *)w->spare, &attr, RI_QP_ATTR_STATE);
+}
+
+static void
+has_lived(struct world *w)
+{
+	g_assert_cmpint(peer_receive(w), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(w), ==, RI_SUCCESS);
+	g_assert_cmpint(spare_move(w, RI_QPS_ERROR), ==, RI_SUCCESS);
+	vth_run(w->d->vth);
+}
+
+static enum ri_status
+qp_reset(struct world *w)
+{
+	return spare_move(w, RI_QPS_IDLE);
+}
+
+static enum ri_status
 attach(struct world *w)
 {
 	return vib_qp_ops.mcast_attach((struct ri_qp *)w->ud, &group);
@@ -374,7 +444,8 @@ static const struct verb {
 	const char *name;
 	enum ri_status (*call)(struct world *w);
 	void (*undo)(struct world *w); /* NULL: the end of the world does that */
-	bool retries;                  /* a refused call is made in another way, and may succeed */
+	void (*prepare)(struct world *w);
+	bool retries; /* a refused call is made in another way, and may succeed */
 } verbs[] = {{.name = "pd-create", .call = pd_create, .undo = pd_destroy},
 	     {.name = "cq-create", .call = cq_create, .undo = cq_undo},
 	     {.name = "cq-resize", .call = cq_resize},
@@ -389,6 +460,11 @@ static const struct verb {
 	     {.name = "rc-create", .call = rc_create, .undo = qp_undo, .retries = true},
 	     {.name = "ud-create", .call = ud_create, .undo = qp_undo, .retries = true},
 	     {.name = "shared-create", .call = shared_create, .undo = qp_undo, .retries = true},
+	     {.name = "qp-rights", .call = rights},
+	     {.name = "qp-qkey", .call = qkey},
+	     {.name = "peer-receive", .call = peer_receive},
+	     {.name = "peer-send", .call = peer_send, .prepare = receives},
+	     {.name = "qp-reset", .call = qp_reset, .prepare = has_lived},
 	     {.name = "mcast-attach", .call = attach, .undo = detach},
 	     {.name = "mr-reg", .call = mr_reg, .undo = mr_undo},
 	     {.name = "mw-alloc", .call = mw_alloc, .undo = mw_undo},
@@ -404,6 +480,8 @@ refuse(const struct verb *verb, unsigned number)
 	bool refused;
 
 	world_new(&w);
+	if (verb->prepare != NULL)
+		verb->prepare(&w);
 	before = account_of(&w);
 	w.d->verb_refused = w.d->verbs_made + number;
 	status = verb->call(&w);
