@@ -301,6 +301,7 @@ run_used(const struct life *life, unsigned left, uint8_t with, const struct viw_
 	live_before(&f);
 	if (left == LEFT_MEMORY) {
 		end_free(&f.end);
+		g_assert_null(memory->rx.member.srq); /* which the next one may not have */
 		overwrite(memory, left, with);
 		begin(&f);
 		g_assert_true(peer_qp(&f) == memory);
