@@ -174,8 +174,11 @@ message_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc
 	struct vrc_conn *conn = vrc_find_id(cm, mad->remote_id, path);
 
 	/* The peer of a request that was not answered has no id for it. */
-	if (mad->attribute == VRC_REJ && mad->remote_id == 0)
+	if (mad->attribute == VRC_REJ && mad->remote_id == 0) {
 		conn = vrc_find_peer(cm, mad->local_id, false, path);
+		if (vrc_held_withdraw(cm, path, mad))
+			return;
+	}
 	if (conn == NULL || conn->datagram) {
 		stray_answer(cm, path, mad);
 		return;

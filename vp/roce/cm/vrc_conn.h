@@ -238,6 +238,8 @@ void vrc_held_closed(struct vrc_cm *cm, uint64_t service_id);
 void vrc_held_opened(struct vrc_cm *cm, uint64_t service_id);
 /* A REQ meets no listener. False: there was none lately, or too many wait; refuse it. */
 bool vrc_held_take(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad);
+/* A REJ of a peer that has no answer to its REQ. False: that request is not held. */
+bool vrc_held_withdraw(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *rej);
 uint64_t vrc_held_due(const struct vrc_cm *cm);
 /* Those that wait no longer are decided. */
 void vrc_held_expire(struct vrc_cm *cm, uint64_t now);

@@ -7,6 +7,8 @@
  * peer that gets the answer "no such service" in between abandons the attempt. So its REQ is held
  * until there is a listener again, or until VRC_HELD_TIME after the last one was closed.
  *
+ * A request that its peer withdraws meanwhile leaves its place: nobody would answer an acceptance.
+ *
  * There are VRC_HELD_MAX places, and as many services that are remembered. A request that gets no
  * place is refused at once, so a flood of requests costs no more than without this file.
  */
@@ -45,25 +47,46 @@ vrc_held_opened(struct vrc_cm *cm, uint64_t service_id)
 			cm->held[i].until = vrc_now(cm); /* the listener is complete by then */
 }
 
+/* The place of the request with which that message begins an exchange, or is about; NULL: it has none. */
+static struct vrc_held *
+held_find(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad)
+{
+	for (unsigned i = 0; i < VRC_HELD_MAX; i++) {
+		struct vrc_held *held = &cm->held[i];
+
+		if (held->until != 0 && held->mad.local_id == mad->local_id &&
+		    held->mad.tid == mad->tid && vrc_addr_same(&held->path.peer, &path->peer) &&
+		    vrc_addr_same(&held->path.local, &path->local))
+			return held;
+	}
+	return NULL;
+}
+
 bool
 vrc_held_take(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad)
 {
 	const struct vrc_closed *closed = closed_find(cm, mad->req.service_id);
 	struct vrc_held *place = NULL;
 
-	for (unsigned i = 0; i < VRC_HELD_MAX; i++) {
-		struct vrc_held *held = &cm->held[i];
-
-		if (held->until == 0)
-			place = held;
-		else if (held->mad.local_id == mad->local_id && held->mad.tid == mad->tid &&
-			 vrc_addr_same(&held->path.peer, &path->peer))
-			return true; /* a copy */
-	}
+	if (held_find(cm, path, mad) != NULL)
+		return true; /* a copy */
+	for (unsigned i = 0; i < VRC_HELD_MAX; i++)
+		if (cm->held[i].until == 0)
+			place = &cm->held[i];
 	if (closed == NULL || place == NULL)
 		return false;
 	*place = (struct vrc_held){.path = *path, .mad = *mad, .until = closed->until};
 	return true;
+}
+
+bool
+vrc_held_withdraw(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *rej)
+{
+	struct vrc_held *held = held_find(cm, path, rej);
+
+	if (held != NULL)
+		held->until = 0;
+	return held != NULL;
 }
 
 uint64_t

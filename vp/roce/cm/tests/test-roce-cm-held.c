@@ -153,6 +153,38 @@ closed_again(void)
 	}
 }
 
+/* A peer gives its attempt up: the next listener does not hear of it, and its place is free for another one. */
+static void
+withdrawn(void)
+{
+	struct sim sim RI_AT_END(sim_stop);
+	uint64_t since = start(&sim);
+	struct vrc_mad stranger;
+	guint64 number;
+
+	for (guint i = 0; i <= MOST; i++) {
+		number = sim_connect(&sim.a, PORT);
+		sim_run(&sim, sim.now + 10 * MS);
+		/* Another peer has another transaction. */
+		sim_last_mad(&sim, VRC_REQ, &stranger);
+		stranger = (struct vrc_mad){.attribute = VRC_REJ,
+					    .local_id = stranger.local_id,
+					    .tid = stranger.tid + 1,
+					    .rej = {.reason = VRC_REJ_TIMEOUT}};
+		sim_inject_mad(&sim.b, &stranger);
+		if (i < MOST)
+			vrc_abandon(sim.a.cm, number);
+		sim_run(&sim, sim.now + 10 * MS);
+	}
+	/* Those of the attempts, and none of a refusal. */
+	g_assert_cmpuint(sim_count_mads(&sim, VRC_REJ), ==, MOST);
+	(void)sim_listen(&sim.b, PORT, MOST + 1);
+	sim_run(&sim, since + HELD - 100 * MS);
+	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST), ==, 1);
+	g_assert_cmpuint(sim_count_events(&sim.a, RI_CM_ESTABLISHED), ==, 1);
+	g_assert_cmpuint(sim_count_mads(&sim, VRC_REP), ==, 1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -162,5 +194,6 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/cm/held/refused-at-once", refused_at_once);
 	g_test_add_func("/roce/cm/held/flood", flood);
 	g_test_add_func("/roce/cm/held/closed-again", closed_again);
+	g_test_add_func("/roce/cm/held/withdrawn", withdrawn);
 	return g_test_run();
 }
