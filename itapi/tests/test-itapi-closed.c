@@ -6,7 +6,10 @@
  * loop. Threads that wait then, and threads that wait later, must be notified that the adapter has
  * failed [IT 1.21], and all objects can be freed. Each case is a process of its own.
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +17,7 @@
 #include "it_pair.h"
 
 #define PATIENCE_S 60
+#define SETS       100     /* more than the library has descriptors here */
 #define QUIET_US   2500000 /* longer than KAL_HOST_QUIET (kal/host/kal_host.h), twice */
 
 static void
@@ -30,6 +34,18 @@ close_slowly(void)
 	for (int fd = 1023; fd >= 3; fd--)
 		if (close(fd) == 0)
 			g_usleep(20000);
+}
+
+/* The program watches descriptors of its own, and its sets have the numbers that it has closed: their events are none of the library's. */
+static void
+fill_with_sets(void)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data = {.fd = 5}};
+	int file = eventfd(1, EFD_CLOEXEC), set = epoll_create1(EPOLL_CLOEXEC);
+
+	g_assert_cmpint(epoll_ctl(set, EPOLL_CTL_ADD, file, &event), ==, 0);
+	for (int i = 0; i < SETS; i++)
+		g_assert_cmpint(fcntl(set, F_DUPFD_CLOEXEC, 3), >=, 0);
 }
 
 /* Events that say how the connection ended may come first. */
@@ -64,21 +80,37 @@ failed_is_said(struct pair *pair)
 	pair_close(pair);
 }
 
+enum {
+	ALL_AT_ONCE,
+	SLOWLY,
+	OTHER_SETS
+};
+
 static void
-while_nobody_waits(void *arg)
+close_them(const void *how)
+{
+	if (GPOINTER_TO_INT(how) == SLOWLY)
+		close_slowly();
+	else
+		close_all();
+	if (GPOINTER_TO_INT(how) == OTHER_SETS)
+		fill_with_sets();
+}
+
+static void
+while_nobody_waits(void *how)
 {
 	struct pair pair;
 
-	(void)arg;
 	g_assert_true(pair_open(&pair));
 	pair_establish(&pair);
-	close_all();
+	close_them(how);
 	failed_is_said(&pair);
 }
 
-/* `slowly`: when all threads have slept for so long that they watch for descriptors that are closed. */
+/* Slowly: when all threads have slept for so long that they watch for descriptors that are closed. */
 static void
-while_one_sleeps(void *slowly)
+while_one_sleeps(void *how)
 {
 	pthread_t thread;
 	struct pair pair;
@@ -88,12 +120,9 @@ while_one_sleeps(void *slowly)
 	pair_establish(&pair);
 	g_assert_cmpint(pthread_create(&thread, NULL, fail_asleep, pair.active.recv), ==, 0);
 	pair_await_waiter(pair.active.recv);
-	if (slowly != NULL) {
+	if (GPOINTER_TO_INT(how) == SLOWLY)
 		g_usleep(QUIET_US);
-		close_slowly();
-	} else {
-		close_all();
-	}
+	close_them(how);
 	g_assert_cmpint(pthread_join(thread, &status), ==, 0);
 	g_assert_cmpint(GPOINTER_TO_INT(status), ==, IT_ERR_IA_CATASTROPHE);
 	failed_is_said(&pair);
@@ -112,21 +141,29 @@ in_a_child(void (*work)(void *arg), void *arg)
 static void
 test_awake(void)
 {
-	in_a_child(while_nobody_waits, NULL);
+	in_a_child(while_nobody_waits, GINT_TO_POINTER(ALL_AT_ONCE));
+}
+
+/* The same, and their numbers are sets of the program by then. */
+static void
+test_other_sets(void)
+{
+	in_a_child(while_nobody_waits, GINT_TO_POINTER(OTHER_SETS));
+	in_a_child(while_one_sleeps, GINT_TO_POINTER(OTHER_SETS));
 }
 
 /* Descriptors of the library are closed while a thread waits without limit: its wait ends. */
 static void
 test_asleep(void)
 {
-	in_a_child(while_one_sleeps, NULL);
+	in_a_child(while_one_sleeps, GINT_TO_POINTER(ALL_AT_ONCE));
 }
 
 /* The same, one after the other and in the other order: no thread goes to sleep again for ever between two of them. */
 static void
 test_slowly(void)
 {
-	in_a_child(while_one_sleeps, "slowly");
+	in_a_child(while_one_sleeps, GINT_TO_POINTER(SLOWLY));
 }
 
 static void
@@ -135,6 +172,7 @@ add(void)
 	pair_add_bare("/closed/awake", test_awake);
 	pair_add_bare("/closed/asleep", test_asleep);
 	pair_add_bare("/closed/slowly", test_slowly);
+	pair_add_bare("/closed/other-sets", test_other_sets);
 }
 
 int

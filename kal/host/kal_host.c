@@ -28,6 +28,7 @@
 #include "kal_settings.h"
 #include "ri_errno.h"
 #include "ri_relax.h"
+#include "ri_set.h"
 
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kal_host *default_host;
@@ -85,7 +86,7 @@ static const struct ri_host table_of_host = {
 static bool
 watch_own(struct kal_host *host, struct kal_fd *fd)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = ri_set_value(host->mark, fd)};
 
 	return epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, kal_fd_get(fd), &event) == 0 ||
 	       kal_host_lacks(host, "epoll_ctl", errno);
@@ -94,6 +95,7 @@ watch_own(struct kal_host *host, struct kal_fd *fd)
 static bool
 open_descriptors(struct kal_host *host)
 {
+	host_random(host, &host->mark, sizeof(host->mark));
 	if (!kal_fd_epoll(&host->epoll))
 		return kal_host_lacks(host, "epoll_create1", errno);
 	if (!kal_fd_timerfd(&host->timer))

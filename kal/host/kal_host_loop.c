@@ -49,7 +49,7 @@ set_timer(struct kal_host *host)
 	if (changed)
 		host->armed = deadline;
 	pthread_mutex_unlock(&host->lock);
-	if (!changed)
+	if (!changed || atomic_load(&host->lost))
 		return;
 	when.it_value.tv_sec = (time_t)(deadline / 1000000000u);
 	when.it_value.tv_nsec = (long)(deadline % 1000000000u);
@@ -86,6 +86,9 @@ kal_host_poke(struct kal_host *host)
 {
 	uint64_t one = 1;
 
+	/* If all numbers are lost, the thread does not sleep. */
+	if (atomic_load(&host->lost))
+		return;
 	/* This fails only if the counter is full, and then the descriptor is readable already. */
 	if (ri_write(kal_fd_get(&host->poke), &one, sizeof(one)) < 0)
 		return;

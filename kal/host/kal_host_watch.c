@@ -13,6 +13,10 @@
  * A paused watch stays in the kernel's set with an empty mask. The kernel reports errors and hang-ups all the same;
  * EPOLLET makes it report them once, so that a paused descriptor in error does not wake the thread again and again.
  *
+ * A program that closes the descriptors behind the library's back may get a set of its own under the same number, and the
+ * values that its events have are no watches. So each value has the mark of the host, and the first one without it, or an
+ * error, is the end of the set: no descriptor of the host is used again, since each number may be the program's by now.
+ *
  * watch_lock orders changes of a watch, so that its mask here and the kernel's mask agree.
  */
 
@@ -25,6 +29,7 @@
 #include "kal_loss.h"
 #include "ri_calls.h"
 #include "ri_owned.h"
+#include "ri_set.h"
 
 static uint32_t
 to_epoll(uint32_t events)
@@ -39,7 +44,8 @@ enum ri_status
 kal_host_watch_start(void *self, struct ri_watch *watch)
 {
 	struct kal_host *host = self;
-	struct epoll_event event = {.events = to_epoll(watch->events), .data.ptr = watch};
+	struct epoll_event event = {.events = to_epoll(watch->events),
+				    .data.u64 = ri_set_value(host->mark, watch)};
 
 	bool stopping;
 
@@ -48,7 +54,7 @@ kal_host_watch_start(void *self, struct ri_watch *watch)
 	pthread_mutex_lock(&host->lock);
 	stopping = (watch->link.n[1] & KAL_LINK_STOPPING) != 0;
 	pthread_mutex_unlock(&host->lock);
-	if (stopping)
+	if (stopping || atomic_load(&host->lost))
 		return RI_ERR_RESOURCES;
 	if (epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, watch->fd, &event) != 0) {
 		if (errno == EPERM || errno == ENOSYS)
@@ -66,7 +72,8 @@ void
 kal_host_watch_change(void *self, struct ri_watch *watch, uint32_t events)
 {
 	struct kal_host *host = self;
-	struct epoll_event event = {.events = to_epoll(events), .data.ptr = watch};
+	struct epoll_event event = {.events = to_epoll(events),
+				    .data.u64 = ri_set_value(host->mark, watch)};
 	bool changed;
 
 	if (atomic_load(&host->dead))
@@ -76,7 +83,7 @@ kal_host_watch_change(void *self, struct ri_watch *watch, uint32_t events)
 	changed = watch->events != events && (watch->link.n[1] & KAL_LINK_QUEUED) != 0;
 	watch->events = events;
 	pthread_mutex_unlock(&host->lock);
-	if (changed)
+	if (changed && !atomic_load(&host->lost))
 		(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_MOD, watch->fd, &event);
 	pthread_mutex_unlock(&host->watch_lock);
 }
@@ -111,7 +118,8 @@ kal_host_watch_stop(void *self, struct ri_watch *watch)
 			continue;
 		watch->link.n[1] &= ~(uint64_t)KAL_LINK_QUEUED;
 		pthread_mutex_unlock(&host->lock);
-		(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_DEL, watch->fd, NULL);
+		if (!atomic_load(&host->lost))
+			(void)epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_DEL, watch->fd, NULL);
 		pthread_mutex_lock(&host->lock);
 		watch_forget(host, watch);
 	} while (kal_host_wait_for(host, watch, &watch->link) ||
@@ -135,11 +143,12 @@ take_batch(struct kal_host *host, const struct epoll_event *events, int count)
 	RI_ASSERT_OWNED(&host->lock);
 	host->batch_count = 0;
 	for (int i = 0; i < count; i++) {
-		struct ri_watch *watch = events[i].data.ptr;
+		struct ri_watch *watch = ri_set_item(host->mark, events[i].data.u64);
+		void *item = watch;
 		uint32_t from = events[i].events, to = 0;
 		bool stopped = host->stops > KAL_HOST_STOPS;
 
-		if (events[i].data.ptr == &host->poke || events[i].data.ptr == &host->timer)
+		if (item == &host->poke || item == &host->timer)
 			continue;
 		for (unsigned j = 0; !stopped && j < host->stops; j++)
 			stopped = host->stopped[j] == watch;
@@ -223,6 +232,24 @@ events_wait(struct kal_host *host, struct epoll_event *events, int ms)
 	return epoll_wait(epoll, events, KAL_HOST_BATCH, 0);
 }
 
+/* As events_wait(), and -1 with EINVAL if the program has closed the set and its number is another set now. */
+static int
+own_events_wait(struct kal_host *host, struct epoll_event *events, int ms)
+{
+	int count = -1;
+
+	errno = EBADF;
+	if (!atomic_load(&host->lost))
+		count = events_wait(host, events, ms);
+	for (int i = 0; i < count; i++) {
+		if (ri_set_item(host->mark, events[i].data.u64) != NULL)
+			continue;
+		errno = EINVAL;
+		return -1;
+	}
+	return count;
+}
+
 /* A sandbox refuses the sleep, or the number is no set of descriptors any more. */
 static void
 sleep_failed(struct kal_host *host, int error)
@@ -231,8 +258,10 @@ sleep_failed(struct kal_host *host, int error)
 	bool closed = error == EBADF || error == EINVAL;
 
 	kal_host_refused(host, closed ? KAL_REFUSED_CLOSED : KAL_REFUSED_EPOLL_WAIT, error);
-	if (closed)
+	if (closed) {
+		atomic_store(&host->lost, true);
 		kal_loss_fire();
+	}
 	ri_nap(&look_each);
 }
 
@@ -251,13 +280,15 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	/* Decided after `asleep` was set: if the thread does sleep, a task that comes now wakes it. */
 	sleep = sleep &&
 		(host->spin.until == 0 || !kal_spin_goes_on(&host->spin, host->table.now(host)));
-	count = events_wait(host, events, sleep ? time_to_sleep(host) : 0);
+	count = own_events_wait(host, events, sleep ? time_to_sleep(host) : 0);
 	if (count < 0 && errno != EINTR)
 		sleep_failed(host, errno);
 	for (int i = 0; i < count; i++) {
-		if (events[i].data.ptr == &host->poke) {
+		const void *item = ri_set_item(host->mark, events[i].data.u64);
+
+		if (item == &host->poke) {
 			counter_drain(kal_fd_get(&host->poke));
-		} else if (events[i].data.ptr == &host->timer) {
+		} else if (item == &host->timer) {
 			counter_drain(kal_fd_get(&host->timer));
 			expired = true;
 		} else {

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 
 #include "kal_host.h"
 #include "kal_loss.h"
+#include "ri_at_end.h"
 
 #define MS 1000000u
 
@@ -308,7 +310,7 @@ test_watch_stop_race(void)
 		struct ready *all[COUNT];
 
 		for (int i = 0; i < COUNT; i++) {
-			int fd = eventfd(1, EFD_CLOEXEC);
+			int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 
 			all[i] = g_new0(struct ready, 1);
 			ready_init(all[i], fd, RI_WATCH_IN);
@@ -351,7 +353,7 @@ static void
 test_stop_inside(void)
 {
 	static struct suicide suicide;
-	int fd = eventfd(1, EFD_CLOEXEC);
+	int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 
 	ready_init(&suicide.ready, fd, RI_WATCH_IN);
 	suicide.timer.fire = suicide_fire;
@@ -583,6 +585,46 @@ test_closed(gconstpointer how)
 	close(file);
 }
 
+static uint64_t
+counter_of(int fd)
+{
+	uint64_t count = 0;
+
+	return read(fd, &count, sizeof(count)) > 0 ? count : 0;
+}
+
+/* The number of the closed set is another set now, which the program watches descriptors with. Its events are none of the host's. */
+static void
+test_closed_other_set(void)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data = {.fd = 5}};
+	struct kal_host *own = kal_host_create();
+	int file RI_AT_END(ri_at_end_close) = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	int set RI_AT_END(ri_at_end_close) = epoll_create1(EPOLL_CLOEXEC);
+	struct kal_loss loss;
+	atomic_int told = 0;
+	int kept;
+
+	g_assert_nonnull(own);
+	g_assert_cmpint(epoll_ctl(set, EPOLL_CTL_ADD, file, &event), ==, 0);
+	kal_loss_begin(&loss, loss_fire, &told);
+	WAIT_UNTIL(is_asleep(own));
+	g_usleep(50000); /* until it does sleep */
+	kept = fcntl(kal_fd_get(&own->poke), F_DUPFD_CLOEXEC, 3);
+	g_assert_cmpint(dup3(set, kal_fd_get(&own->epoll), O_CLOEXEC), >=, 0);
+	g_assert_cmpint(dup3(file, kal_fd_get(&own->poke), O_CLOEXEC), >=, 0);
+	WAIT_UNTIL(atomic_load(&told) == 1);
+	kal_loss_end(&loss);
+	/* It is not touched any more, and nor is what has the number of another descriptor. */
+	event = (struct epoll_event){.events = EPOLLIN | EPOLLONESHOT, .data = {.fd = 6}};
+	g_assert_cmpint(epoll_ctl(set, EPOLL_CTL_MOD, file, &event), ==, 0);
+	kal_host_destroy(own);
+	g_assert_cmpint(epoll_wait(set, &event, 1, 0), ==, 1);
+	g_assert_cmpint(event.data.fd, ==, 6);
+	g_assert_cmpuint(counter_of(file), ==, 1);
+	close(kept);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -603,5 +645,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/host/own-host", test_own_host);
 	g_test_add_data_func("/kal/host/closed", NULL, test_closed);
 	g_test_add_data_func("/kal/host/closed-later", "", test_closed);
+	g_test_add_func("/kal/host/closed-other-set", test_closed_other_set);
 	return g_test_run();
 }

@@ -26,6 +26,7 @@
 
 #include "ri_calls.h"
 #include "ri_fd.h"
+#include "ri_set.h"
 #include "viw_fork.h"
 #include "viw_qp.h"
 #include "vsw_order.h"
@@ -41,6 +42,7 @@ viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 	engine->host = host;
 	vsw_order_setup();
 	pthread_mutex_init(&engine->lock, NULL);
+	host->random(host->self, &engine->mark, sizeof(engine->mark));
 	engine->epfd = ri_fd_epoll();
 	if (engine->epfd < 0)
 		return RI_ERR_RESOURCES;
@@ -125,7 +127,7 @@ sockets_rewatch(struct viw_engine *engine)
 {
 	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->engine.next) {
 		struct epoll_event event = {.events = atomic_load(&qp->engine.watch),
-					    .data = {.ptr = qp}};
+					    .data = {.u64 = ri_set_value(engine->mark, qp)}};
 
 		atomic_store_explicit(&qp->engine.polled, 0, memory_order_relaxed);
 		if (!qp->engine.unwatched)
@@ -140,7 +142,8 @@ sockets_rewatch(struct viw_engine *engine)
 enum ri_status
 viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = qp}};
+	struct epoll_event event = {.events = EPOLLIN,
+				    .data = {.u64 = ri_set_value(engine->mark, qp)}};
 
 	atomic_store(&qp->engine.watch, EPOLLIN);
 	if (epoll_ctl(engine->epfd, EPOLL_CTL_ADD, qp->stream.fd, &event) != 0)
@@ -195,7 +198,8 @@ viw_engine_want(struct viw_qp *qp, uint32_t set, uint32_t clear)
 	uint32_t told;
 	do {
 		told = atomic_load(&qp->engine.watch);
-		struct epoll_event event = {.events = told, .data = {.ptr = qp}};
+		struct epoll_event event = {.events = told,
+					    .data = {.u64 = ri_set_value(engine->mark, qp)}};
 
 		(void)epoll_ctl(engine->epfd, EPOLL_CTL_MOD, qp->stream.fd, &event);
 	} while (atomic_load(&qp->engine.watch) != told);
@@ -335,9 +339,11 @@ serve_set(struct viw_engine *engine, bool served)
 	int n = ri_epoll_now(engine->epfd, events, EVENTS);
 
 	for (int i = 0; i < n; i++) {
-		struct viw_qp *qp = events[i].data.ptr;
+		struct viw_qp *qp = ri_set_item(engine->mark, events[i].data.u64);
 		uint32_t of_qp = events[i].events;
 
+		if (qp == NULL)
+			continue; /* of another set: the program has closed this one */
 		if (of_qp & (EPOLLERR | EPOLLHUP))
 			atomic_store(&qp->rx.hung_up, true);
 		if (of_qp & (EPOLLIN | EPOLLERR | EPOLLHUP))

@@ -28,6 +28,7 @@ struct viw_engine_member {
 struct viw_engine {
 	const struct ri_host *host;
 	struct vsw_leader leader;
+	uint64_t mark; /* of what `epfd` returns; ri_set.h */
 	int epfd;
 	atomic_bool
 		forked; /* this is a child of the process that started the engine: it does nothing here */

@@ -14,6 +14,7 @@
 #include "ri_calls.h"
 #include "ri_fd.h"
 #include "ri_log.h"
+#include "ri_set.h"
 #include "vem_remote.h"
 
 #define PACKETS 64 /* read of each link in one round */
@@ -189,7 +190,7 @@ static const char *
 hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PACKET_FDS])
 {
 	struct vem_shm *shm = link->shm;
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = link};
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = ri_set_value(shm->mark, link)};
 	const char *why = NULL;
 
 	if (hello->to != shm->fabric->personality)

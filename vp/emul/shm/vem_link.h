@@ -143,6 +143,7 @@ struct vem_shm {
 	uint32_t block; /* of queue pair numbers */
 	struct vem_name own;
 	struct vem_name *names; /* all, for a forked child */
+	uint64_t mark;          /* of what `epfd` returns; ri_set.h */
 	int epfd;
 	/* Read with the fabric's lock, by the owner of rx, with sleep_lock or with ud_lock; a link leaves with all four. */
 	_Atomic(struct vem_link *) links[VEM_LINKS_MAX];

@@ -13,6 +13,7 @@
 #include "ri_fd.h"
 #include "ri_log.h"
 #include "ri_refused.h"
+#include "ri_set.h"
 #include "vem_link_path.h"
 #include "vem_remote.h"
 #include "vem_setting.h"
@@ -291,8 +292,10 @@ wakes_read(struct vem_shm *shm)
 	char octets[16];
 
 	for (int i = 0; i < n; i++) {
-		struct vem_link *link = events[i].data.ptr;
+		struct vem_link *link = ri_set_item(shm->mark, events[i].data.u64);
 
+		if (link == NULL)
+			continue; /* of another set: the program has closed this one */
 		if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0)
 			/* It will not wake this side any more; the end of the link is another socket's. */
 			(void)epoll_ctl(shm->epfd, EPOLL_CTL_DEL, link->wake_in, NULL);
@@ -855,6 +858,7 @@ vem_shm_open(struct vem_fabric *fabric)
 	}
 	for (unsigned i = 0; i < VEM_LATELY; i++)
 		shm->lately[i] = VEM_LINKS_MAX; /* none */
+	shm->host->random(shm->host->self, &shm->mark, sizeof(shm->mark));
 	shm->epfd = ri_fd_epoll();
 	if (shm->epfd >= 0 &&
 	    vsw_leader_start(&shm->leader, shm->host, shm->epfd, shm_run, shm) == RI_SUCCESS) {
