@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kald_drop.h"
 #include "kald_group.h"
 #include "ri_fd.h"
 #include "ri_outlet.h"
@@ -194,6 +195,12 @@ session_end(struct kald_session *session)
 	g_free(session);
 	if (client)
 		kald_borrow_again(server);
+}
+
+bool
+kald_session_many_closing(const struct kald_server *server, uint32_t uid)
+{
+	return sessions_of(server, uid).closing > CLOSING_MAX;
 }
 
 void
@@ -729,6 +736,7 @@ kald_server_new(int listener, const char *policy_path, struct kal_why *why)
 	server->started = g_get_monotonic_time();
 	server->instance = (uint64_t)g_get_real_time();
 	server->uid = geteuid();
+	server->low = kald_drop_open();
 	server->apart = kald_apart_new();
 	g_queue_init(&server->sessions);
 	g_queue_init(&server->borrows);
@@ -751,6 +759,8 @@ kald_server_free(struct kald_server *server)
 	kald_share_free(server);
 	kald_apart_free(server->apart);
 	kald_unread_free(server);
+	if (server->low >= 0)
+		close(server->low);
 	g_hash_table_destroy(server->by_user);
 	kald_ledger_free(server->ledger);
 	kald_policy_free(server->policy);

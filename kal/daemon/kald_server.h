@@ -45,6 +45,7 @@ struct kald_server {
 	uint32_t uid;             /* of kald: sees and stops all, as root does */
 	unsigned watchers;        /* sessions with KALD_WATCH */
 	struct kald_apart *apart; /* for what may wait for a client */
+	int low;                  /* for kald_drop() */
 };
 
 /* Sessions of a user, and those that are over and whose descriptors are being closed, which may take as long as their client likes. */
@@ -125,6 +126,8 @@ kald_session_who(const struct kald_session *session)
 /* A line on stderr. */
 void kald_log(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
+/* Have so many sessions of the user ended and not been closed that no more of them may wait for that? */
+bool kald_session_many_closing(const struct kald_server *server, uint32_t uid);
 /* A session that has ended is closed. */
 void kald_session_closed(struct kald_server *server, uint32_t uid);
 /* Processor time of this thread, in microseconds. */
@@ -144,7 +147,7 @@ void kald_unread_add(struct kald_session *session, uint32_t fds);
 /* kald_session_close() as soon as the client of a session that has ended has read, or dropped, the `unread` descriptors. */
 void kald_unread_close(struct kald_server *server, uint32_t uid, int fd, uint32_t unread);
 void kald_unread_free(struct kald_server *server);
-/* Close the socket of a client: at once, or apart if descriptors are left in it. kald_session_closed comes then. */
+/* Close the socket of a client: at once, or apart if descriptors are left in it and not too many wait. kald_session_closed comes then. */
 void kald_session_close(struct kald_server *server, uint32_t uid, int fd);
 
 /* kald_requests.c */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kald_drop.h"
 #include "kald_group.h"
 #include "kald_server.h"
 
@@ -153,6 +154,11 @@ kald_session_close(struct kald_server *server, uint32_t uid, int fd)
 
 	(void)shutdown(fd, SHUT_RDWR); /* the client hears of it at once */
 	if (!packets_drop(fd)) {
+		/* Those that wait to be closed have descriptors of kald. */
+		if (kald_session_many_closing(server, uid) && kald_drop(server->low, fd)) {
+			kald_session_closed(server, uid);
+			return;
+		}
 		close_all(server, uid, &none, fd);
 		return;
 	}

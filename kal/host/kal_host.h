@@ -47,7 +47,7 @@ struct kal_host {
 	struct kal_fd guard, guard_end;
 	atomic_bool guard_lost; /* the pair could not be made, or the program has closed an end */
 	atomic_bool lost; /* the program has closed `epoll`: none of the numbers is used again */
-	uint64_t mark;    /* random: what the kernel returns is of this set, kal_host_marked() */
+	uint64_t mark;    /* of what `epoll` returns; ri_set.h */
 	bool log_wanted;
 	atomic_bool dead; /* in a forked child: the host must not be used */
 	struct kal_random random;

@@ -55,6 +55,13 @@ ri_fd_duplicate(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, RI_FD_FIRST);
 }
 
+/** As dup3(), close-on-exec, to a number that the library has already. */
+static inline int
+ri_fd_replace(int fd, int number)
+{
+	return dup3(fd, number, O_CLOEXEC);
+}
+
 /** As socket(). */
 static inline int
 ri_fd_socket(int family, int type, int protocol)

@@ -126,6 +126,82 @@ test_lingering(void)
 	}
 }
 
+/* --- a crowd behind them --------------------------------------------------------------------------------- */
+
+#define CROWD       1000 /* connections */
+#define WAITING     6    /* sockets whose close waits, some of them not for long */
+#define AT_ONCE     50   /* that wait to be accepted */
+#define CLOSING_MAX 256  /* of kald: connections of a user that have ended */
+
+static unsigned
+descriptors_of(const struct play *play)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)play->pid);
+	g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
+	unsigned count = 0;
+
+	g_assert_nonnull(folder);
+	while (g_dir_read_name(folder) != NULL)
+		count++;
+	return count;
+}
+
+/* Connections that have ended, and hold a descriptor each when kald accepts them. */
+static void
+crowd_come(const struct play *play, int with)
+{
+	struct kald_message m;
+
+	kald_message_begin(&m, KALD_BORROW, 9, KALD_OK);
+	kill(play->pid, SIGSTOP);
+	for (unsigned i = 0; i < AT_ONCE; i++) {
+		int to RI_AT_END(ri_at_end_close) = play_connect(play);
+
+		play_send_with(to, &m, &with, 1);
+	}
+	/* Behind all of these. */
+	int last RI_AT_END(ri_at_end_close) = play_connect(play);
+
+	g_assert_cmpint(send(last, "wrong", 5, MSG_NOSIGNAL), ==, 5);
+	kill(play->pid, SIGCONT);
+	g_assert_true(play_is_ended(last));
+}
+
+/*
+ * Both threads of a user wait for it, and then it connects again and again, with descriptors: kald has room for others. The
+ * last descriptor would make kald wait, too.
+ */
+static void
+test_crowd(void)
+{
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	int peers[WAITING + 1], ends[WAITING], last;
+	int with RI_AT_END(ri_at_end_close) = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	unsigned before = descriptors_of(&play), most = 0;
+	gint64 limit;
+
+	for (unsigned i = 0; i < WAITING; i++)
+		ends[i] = send_in_way(&play, HOW_EARLY, lingering(&peers[i]));
+	for (unsigned i = 0; i < CROWD / AT_ONCE; i++) {
+		crowd_come(&play, with);
+		most = MAX(most, descriptors_of(&play));
+	}
+	last = lingering(&peers[WAITING]);
+	crowd_come(&play, last);
+	close(last);
+	crowd_come(&play, with);
+	g_assert_cmpuint(most, <, before + CLOSING_MAX + 2 * AT_ONCE);
+	for (unsigned i = 0; i < WAITING; i++)
+		close(ends[i]);
+	for (unsigned i = 0; i <= WAITING; i++)
+		close(peers[i]);
+	limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+	while (descriptors_of(&play) > before && g_get_monotonic_time() < limit)
+		g_usleep(10000);
+	g_assert_cmpuint(descriptors_of(&play), ==, before);
+	check_served(&play);
+}
+
 /* --- sockets and memory that are locked ------------------------------------------------------------------ */
 
 /* A system call that does not come back: it reads a page that nobody fills, and holds a lock of `fd`. */
@@ -410,6 +486,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/hostile/lingering", test_lingering);
+	g_test_add_func("/kald/hostile/crowd", test_crowd);
 	g_test_add_func("/kald/hostile/locked-proof", test_locked_proof);
 	g_test_add_func("/kald/hostile/locked-claim", test_locked_claim);
 	g_test_add_func("/kald/hostile/locked-member", test_locked_member);
