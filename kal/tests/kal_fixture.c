@@ -339,6 +339,21 @@ raw_listen(uint16_t *port)
 }
 
 int
+raw_keep(uint16_t *port)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(sa);
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	g_assert_cmpint(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
+	/* Only now: before it, the kernel might choose the port of another socket that has this option. */
+	g_assert_cmpint(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), ==, 0);
+	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&sa, &len), ==, 0);
+	*port = sa.sin_port;
+	return fd;
+}
+
+int
 raw_accept(int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);

@@ -60,6 +60,11 @@ enum ri_qp_state fixture_state(struct fixture *f, uint32_t qp);
 
 /* Plain TCP peers: blocking sockets whose receives fail after a minute. */
 int raw_listen(uint16_t *port);
+/*
+ * A port at which nobody listens, until the descriptor is closed: no program that is given any free port gets it. Sockets
+ * with SO_REUSEADDR may have it, as those of the kAL and of kald.
+ */
+int raw_keep(uint16_t *port);
 int raw_accept(int listener);
 int raw_connect(bool ipv6, uint16_t port);
 void raw_send(int fd, const void *data, size_t len);

@@ -142,22 +142,14 @@ listen_over(struct kal_fd *fd)
 	kal_fd_close(fd);
 }
 
-static uint16_t
-free_port(void)
-{
-	uint16_t port;
-	int probe RI_AT_END(ri_at_end_close) = raw_listen(&port);
-
-	return port;
-}
-
 /* A second listener at the address of the first one is refused, by the daemon or by the kernel, and the first one stays known. */
 static void
 second_listener(bool granted)
 {
 	int tool RI_AT_END(end) = begin(granted ? "[policy]\ngrant-ports = 1-65535\n" : NULL);
 	struct kal_fd first = {0}, second = {0};
-	uint16_t port = free_port();
+	uint16_t port;
+	int kept RI_AT_END(ri_at_end_close) = raw_keep(&port);
 	struct kald_entry before, with;
 	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
@@ -197,7 +189,8 @@ test_refused(void)
 	struct kal_rnic_open_rep opened;
 	struct kal_fd fd = {0};
 	struct kald_entry before;
-	uint16_t port = free_port();
+	uint16_t port;
+	int kept RI_AT_END(ri_at_end_close) = raw_keep(&port);
 	uint32_t qp;
 	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
@@ -234,14 +227,17 @@ test_other_rules(void)
 	struct kal_fd first = {0}, over = {0};
 	struct kald_entry before;
 	unsigned used = 20;
+	uint16_t ports[2];
+	int first_kept RI_AT_END(ri_at_end_close) = raw_keep(&ports[0]);
+	int over_kept RI_AT_END(ri_at_end_close) = raw_keep(&ports[1]);
 	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
 	g_assert_cmpint(kal_client_open(&params, &closed.client), ==, RI_SUCCESS);
 	g_assert_cmpint(
 		fixture_call(&closed, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)),
 		==, RI_SUCCESS);
-	g_assert_cmpint(listen_at(&first, free_port()), ==, 0);
-	g_assert_cmpint(listen_at(&over, free_port()), ==, 0);
+	g_assert_cmpint(listen_at(&first, ports[0]), ==, 0);
+	g_assert_cmpint(listen_at(&over, ports[1]), ==, 0);
 	for (unsigned i = 0; i < used; i++)
 		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	listen_over(&over);
@@ -267,7 +263,8 @@ test_stopped(void)
 	int tool RI_AT_END(end) = begin(NULL);
 	struct kald_message request, reply;
 	struct kald_entry before;
-	uint16_t port = free_port();
+	uint16_t port;
+	int kept RI_AT_END(ri_at_end_close) = raw_keep(&port);
 	uint32_t qp;
 	struct fixture f = fixture_open();
 

@@ -299,9 +299,7 @@ test_sockets(void)
 	struct kal_cm_event event;
 	uint16_t port;
 	uint32_t qp;
-	int probe = raw_listen(&port);
-
-	close(probe);
+	int kept RI_AT_END(ri_at_end_close) = raw_keep(&port);
 	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	struct kal_listen_req listen = {.rnic = f.rnic,
 					.ctx = 77,
