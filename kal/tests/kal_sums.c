@@ -36,6 +36,22 @@ names(const struct kal_object *object, const struct kal_object *parent)
 	       (qp->srq != NULL && &qp->srq->object == parent);
 }
 
+/* The free slots are one list, from the one that was freed longest ago to the last one. */
+static void
+check_free_slots(const struct kal_client *client)
+{
+	uint32_t last = 0, count = 0;
+
+	for (uint32_t i = client->first_free; i != 0; i = client->slots[i].next_free) {
+		g_assert_cmpuint(i, <, client->slot_count);
+		g_assert_null(client->slots[i].object);
+		g_assert_cmpuint(count++, <, client->free_count);
+		last = i;
+	}
+	g_assert_cmpuint(client->last_free, ==, last);
+	g_assert_cmpuint(client->free_count, ==, count);
+}
+
 /* With the lock of calls, and no call apart: such a one has counted what it has not entered yet. */
 static void
 check_objects(const struct kal_client *client)
@@ -61,6 +77,7 @@ check_objects(const struct kal_client *client)
 	}
 	for (int i = 0; i < KAL_RESOURCE_COUNT; i++)
 		g_assert_cmpuint(client->account.used[i], ==, used[i]);
+	check_free_slots(client);
 }
 
 /* --- events -------------------------------------------------------------------------------- */

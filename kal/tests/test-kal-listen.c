@@ -485,6 +485,30 @@ test_ports(void)
 	close(raw_connect(true, port));
 }
 
+/* A listener at all addresses that is refused, since a program has its port at one of them, leaves the one before it as it was. */
+static void
+test_refused_beside(void)
+{
+	struct sockaddr_in other = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000002)};
+	int taken RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct kal_mpa_frame request = good_request();
+	uint16_t port = 0;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
+
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	other.sin_port = port;
+	g_assert_cmpint(bind(taken, (struct sockaddr *)&other, sizeof(other)), ==, 0);
+	g_assert_cmpint(listen(taken, 1), ==, 0);
+	for (int i = 0; i < 2; i++) {
+		int peer RI_AT_END(ri_at_end_close) = -1;
+
+		g_assert_cmpint(listen_on(&f, 1, port), ==, RI_ERR_IN_USE);
+		peer = raw_connect(false, port);
+		raw_send_frame(peer, &request);
+		g_assert_cmpint(reject(&f, next_request(&f)), ==, RI_SUCCESS);
+	}
+}
+
 /* A delivered request outlives its listener. */
 static void
 test_listener_goes(void)
@@ -869,6 +893,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/listen/gone-unseen", test_gone_unseen);
 	g_test_add_func("/kal/listen/backlog", test_backlog);
 	g_test_add_func("/kal/listen/ports", test_ports);
+	g_test_add_func("/kal/listen/refused-beside", test_refused_beside);
 	g_test_add_func("/kal/listen/listener-goes", test_listener_goes);
 	g_test_add_func("/kal/listen/handoff", test_handoff);
 	g_test_add_func("/kal/listen/no-descriptors", test_no_descriptors);

@@ -540,6 +540,25 @@ test_queue_pairs(void)
 	OK(ibv_close_device(context));
 }
 
+/* An attempt that begins after another one has its own time in which a refusal is repeated. */
+static void
+test_begins_again(void)
+{
+	struct door_cm_id *id;
+	uint64_t first;
+
+	open_channel();
+	id = id_of(create(RDMA_PS_TCP, 7));
+	OK(bind_to(id->number, "127.0.0.1", 0));
+	door_cm_connect_begin(id);
+	first = id->give_up;
+	door_cm_id_set(id, DOOR_CM_ROUTE_RESOLVED);
+	door_cm_connect_begin(id);
+	g_assert_cmpuint(id->give_up, >, first);
+	door_cm_id_set(id, DOOR_CM_ENDED);
+	OK(close(channel));
+}
+
 /* A try that finds a command at work comes again; it does not fail. */
 static void
 test_retry(void)
@@ -899,6 +918,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-insides/device-lost", test_device_lost);
 	g_test_add_func("/door/cm-insides/raised", test_raised);
 	g_test_add_func("/door/cm-insides/queue-pairs", test_queue_pairs);
+	g_test_add_func("/door/cm-insides/begins-again", test_begins_again);
 	g_test_add_func("/door/cm-insides/retry", test_retry);
 	g_test_add_func("/door/cm-insides/short", test_short);
 	g_test_add_func("/door/cm-insides/path-option", test_path_option);

@@ -124,6 +124,29 @@ test_one_way(void)
 	pair_close(&p);
 }
 
+/* Each time that the peer is away has its own patience: one that returns in time, again and again, ends nothing. */
+static void
+test_away_again(void)
+{
+	const uint64_t patience = (UINT64_C(4096) << 8) * 4;
+	struct pair p;
+
+	pair_open(&p, RI_QP_RC, false);
+	pair_up(&p);
+	for (uint64_t round = 0; round < 4; round++) {
+		atomic_store(&p.nb->rnic->faults.offline, true);
+		g_assert_cmpint(end_write(p.a, 2 * round, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
+		vth_advance(p.vth, patience - 1);
+		poll_none(p.a->uscq);
+		atomic_store(&p.nb->rnic->faults.offline, false);
+		g_assert_cmpint(end_write(p.a, 2 * round + 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
+		vth_run(p.vth);
+		poll_one(p.a->uscq, 2 * round, RI_WC_SUCCESS);
+		poll_one(p.a->uscq, 2 * round + 1, RI_WC_SUCCESS);
+	}
+	pair_close(&p);
+}
+
 /* Timeout 0: without end. */
 static void
 test_for_ever(void)
@@ -363,6 +386,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/peer/order", test_order);
 	g_test_add_func("/emul/peer/misfits", test_misfits);
 	g_test_add_func("/emul/peer/one-way", test_one_way);
+	g_test_add_func("/emul/peer/away-again", test_away_again);
 	g_test_add_func("/emul/peer/for-ever", test_for_ever);
 	g_test_add_func("/emul/peer/rnr", test_rnr);
 	g_test_add_func("/emul/peer/refused", test_refused);

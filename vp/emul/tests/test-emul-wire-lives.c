@@ -10,6 +10,7 @@
 
 #include "vem.h"
 #include "vem_node.h"
+#include "vem_path.h"
 
 #define DELAY "delay 5000 5000" /* us */
 #define MS    UINT64_C(1000000)
@@ -80,6 +81,15 @@ connect_from(struct world *w, int side)
 
 	g_assert_cmpint(vem_provider_entry()->cm->connect(end_of(w, side)->qp, &params), ==,
 			RI_SUCCESS);
+}
+
+/* The state of the path of one side to the other. */
+static void
+path_becomes(struct world *w, int side, const char *state)
+{
+	g_autofree char *order = g_strdup_printf("path %c %s", side == A ? 'b' : 'a', state);
+
+	g_assert_null(node_path(node_of(w, side), order));
 }
 
 /* The events of one side. It accepts what comes to its listener. */
@@ -177,6 +187,23 @@ closes(struct world *w)
 	vth_run(w->ends.vth);
 }
 
+/* An attempt at a path that is cut for too long. */
+static void
+cut_off(struct world *w)
+{
+	const uint64_t patience = vem_path_patience(w->ends.na->rnic->fabric);
+
+	path_becomes(w, A, "cut");
+	connect_from(w, A);
+	for (int i = 0; i < 3; i++) {
+		vth_run(w->ends.vth);
+		vth_advance(w->ends.vth, patience);
+	}
+	look_at(w, A);
+	g_assert_cmpint(end_state(w->ends.a), ==, RI_QPS_ERROR);
+	path_becomes(w, A, "open");
+}
+
 /* A Write of each side. */
 static void
 writes(struct world *w)
@@ -191,7 +218,8 @@ static const struct first {
 	const char *name;
 	void (*begin)(struct world *w);
 } firsts[] = {{"nothing", nothing},        {"a request", offers}, {"a disconnect", closes},
-	      {"a connection", connected}, {"Writes", writes},    {"a reply", replies}};
+	      {"a connection", connected}, {"Writes", writes},    {"a reply", replies},
+	      {"an attempt", cut_off}};
 
 /* No time passes from the end of the first life to the second one. */
 static void
@@ -227,7 +255,11 @@ story(const char *adapter, const struct first *first, int side)
 	world_open(&w, adapter);
 	first->begin(&w);
 	reset(&w);
+	/* The path is cut when the life begins, but not for long. */
+	path_becomes(&w, side, "cut");
 	connect_from(&w, side);
+	pass(&w, LONG);
+	path_becomes(&w, side, "open");
 	pass(&w, LONG);
 	g_assert_cmpint(end_state(w.ends.a), ==, RI_QPS_RTS);
 	g_assert_cmpint(end_state(w.ends.b), ==, RI_QPS_RTS);
