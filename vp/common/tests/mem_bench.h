@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "vsw_mem.h"
+#include "vsw_mem_table.h"
 #include "vsw_test_host.h"
 
 #define LR  RI_ACCESS_LOCAL_READ
@@ -44,9 +45,22 @@ set_up(void)
 	return set_up_sized(1024);
 }
 
+/* A place has an entry that is in use, and whose index is of that place. */
+static inline void
+check_places(const struct vsw_mem_table *table)
+{
+	for (uint32_t i = 0; i <= table->places_mask; i++) {
+		const struct vsw_mem_entry *entry = atomic_load(&table->places[i]);
+
+		g_assert_true(entry == NULL || (entry->kind != VSW_MEM_FREE &&
+						(entry->stag >> 8 & table->places_mask) == i));
+	}
+}
+
 static inline void
 tear_down(struct bench *b)
 {
+	check_places(b->table);
 	g_assert_cmpuint(vth_attached(b->vth), ==, 0);
 	vsw_mem_table_destroy(b->table);
 	vth_free(&b->vth);
