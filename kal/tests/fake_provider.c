@@ -20,6 +20,7 @@ static pthread_mutex_t moving =
 
 struct ri_rnic_attr fake_attr;
 struct ri_addr fake_addrs[2];
+const char *fake_beside = "";
 enum ri_status fake_fail_create;
 enum ri_status fake_fail_attach;
 struct ri_dmabuf fake_dmabuf;
@@ -145,8 +146,10 @@ query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 	if (port >= fake_attr.num_ports)
 		return RI_ERR_INVALID_ARG;
 	attr->online = true;
-	if (port == 1)
+	if (port == 1) {
+		g_strlcpy(attr->if_name, fake_beside, sizeof(attr->if_name));
 		return RI_SUCCESS;
+	}
 	attr->num_addrs = 2;
 	pthread_mutex_lock(&moving);
 	memcpy(attr->addrs, fake_addrs, sizeof(fake_addrs));

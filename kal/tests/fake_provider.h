@@ -18,6 +18,7 @@
 extern struct ri_rnic_attr fake_attr;
 /* The addresses of spigot 0, one of each family. */
 extern struct ri_addr fake_addrs[2];
+extern const char *fake_beside; /* the interface of spigot 1; "": none */
 /* Restore the defaults: iWARP, streams, loopback addresses of both families. */
 void fake_reset(void);
 /* Register the provider, once; its adapter is called "fake". */

@@ -495,6 +495,7 @@ test_refused_beside(void)
 	uint16_t port = 0;
 	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
+	fake_beside = "beside";
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	other.sin_port = port;
 	g_assert_cmpint(bind(taken, (struct sockaddr *)&other, sizeof(other)), ==, 0);
@@ -507,6 +508,7 @@ test_refused_beside(void)
 		raw_send_frame(peer, &request);
 		g_assert_cmpint(reject(&f, next_request(&f)), ==, RI_SUCCESS);
 	}
+	fake_beside = "";
 }
 
 /* A delivered request outlives its listener. */
