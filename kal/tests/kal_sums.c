@@ -8,6 +8,7 @@
 #include "kal_cm_internal.h"
 #include "kal_objects.h"
 #include "kal_request.h"
+#include "kal_tcp_port.h"
 
 /* The children of at most this number of objects are counted again after each call; of more, a test would take minutes. */
 #define OBJECTS_MAX 256
@@ -126,11 +127,24 @@ check_starts(const struct kal_listener *listener)
 	g_assert_cmpuint(atomic_load(&listener->refs), >, sum);
 }
 
+/* Under the lock of sockets: the service thread accepts at each of them that no other one replaces. */
+static void
+check_sockets(const struct kal_listener *listener)
+{
+	if (!listener->ready || listener->tcp_port == NULL)
+		return;
+	for (const struct kal_listen_sock *s = listener->tcp_port->socks; s != NULL; s = s->next) {
+		g_assert_true(s->owner == listener->tcp_port);
+		g_assert_true(s->watched || s->deaf);
+	}
+}
+
 static void
 check_listeners(struct kal_cm *cm)
 {
 	struct kal_link *link = NULL, *at;
 
+	kal_listen_lock();
 	pthread_mutex_lock(&cm->lock);
 	while ((link = kal_table_next(&cm->listeners, link)) != NULL) {
 		const struct kal_listener *listener = kal_entry(link, struct kal_listener, link);
@@ -149,8 +163,10 @@ check_listeners(struct kal_cm *cm)
 		}
 		g_assert_cmpuint(atomic_load(&listener->waiting), ==, waiting);
 		check_starts(listener);
+		check_sockets(listener);
 	}
 	pthread_mutex_unlock(&cm->lock);
+	kal_listen_unlock();
 }
 
 /* Those that can be found tell what happens to them. */
