@@ -50,17 +50,15 @@ struct refusal {
 	int domain; /* of socket(2); 0: any */
 };
 
+/* Architectures that came later, such as arm64, have only the newer call of each pair. */
 #ifdef SYS_epoll_wait
 #define OLD_EPOLL_WAIT (SYS_epoll_wait + 1)
 #define OLD_ACCESS     (SYS_access + 1)
 #define OLD_POLL       (SYS_poll + 1)
-#define OLD_FSTATAT    (SYS_newfstatat + 1)
-
 #else
 #define OLD_EPOLL_WAIT 0
 #define OLD_ACCESS     0
 #define OLD_POLL       0
-#define OLD_FSTATAT    (SYS_fstatat + 1)
 #endif
 
 /* In the order of the table; each number and 1. What the C library itself cannot do without is in the page's text. */
@@ -112,7 +110,7 @@ static const struct refusal refusals[] = {
 	{"socket", "everything over `iwarp`", {SYS_socket + 1}, 0},
 	{"socket (AF_NETLINK)", "the list of interfaces, and news of them", {SYS_socket + 1}, AF_NETLINK},
 	{"socketpair", "the link of two adapters of `shm`", {SYS_socketpair + 1}, 0},
-	{"statx, newfstatat", "files", {SYS_statx + 1, OLD_FSTATAT}, 0},
+	{"statx, newfstatat", "files", {SYS_statx + 1, SYS_newfstatat + 1}, 0},
 	{"timerfd_create", "timers", {SYS_timerfd_create + 1}, 0},
 	{"timerfd_settime", "timers", {SYS_timerfd_settime + 1}, 0},
 };
