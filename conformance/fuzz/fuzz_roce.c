@@ -71,7 +71,7 @@ octets_come(struct world *w, uint8_t *octets, size_t len, bool sealed, bool stra
 	memcpy(flow.destination, sim->sides[1].gid, sizeof(flow.destination));
 	flow.source[15] ^= stranger;
 	if (sealed)
-		len = roce_icrc_seal(&flow, octets, len);
+		len = roce_icrc_seal(&flow, octets, len < ROCE_BTH ? ROCE_BTH : len);
 	exact = fuzz_copy(octets, len);
 	own = flow;
 	vro_engine_packet(engine, &own, true, exact, len);

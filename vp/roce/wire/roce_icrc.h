@@ -51,7 +51,10 @@ void roce_gid_of_v4(uint8_t gid[16], const void *address);
 /* CRC-32 of Ethernet over `len` octets, from register to register: ~0 at the start, inverted at the end. */
 uint32_t roce_crc(uint32_t crc, const void *octets, size_t len);
 
-/* The ICRC of a packet, whose `len` octets do not include it. The first octet of the wire is the least significant one. */
+/*
+ * The ICRC of a packet, whose `len` octets do not include it; they are at least ROCE_BTH. The first octet of the wire is the
+ * least significant one.
+ */
 uint32_t roce_icrc(const struct roce_flow *flow, const uint8_t *octets, size_t len);
 /* Write it behind the `len` octets; returns len + ROCE_ICRC. */
 size_t roce_icrc_seal(const struct roce_flow *flow, uint8_t *octets, size_t len);
