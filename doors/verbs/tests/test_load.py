@@ -10,6 +10,7 @@ BUILD has the programs of this folder.
 
 import functools
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -80,10 +81,11 @@ def by_name():
 def by_another_name():
     """A library that is opened by another name, or by a path, is the one that the program asked
     for."""
-    words = [sys.executable, '-c', 'import ctypes, os; h = ctypes.CDLL("libibverbs.so.1"); n = ctypes.CDLL(None);'
-             'f = next(p for p in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib") if os.path.exists(p + "/libibverbs.so.1"));'
+    words = [sys.executable, '-c', 'import ctypes, os, sys; h = ctypes.CDLL("libibverbs.so.1"); n = ctypes.CDLL(None);'
+             'f = next(p for p in sys.argv[1:] if os.path.exists(p + "/libibverbs.so.1"));'
              'r = ctypes.CDLL(f + "/libibverbs.so.1"); print(hasattr(h, "itapi_verbs_list"), hasattr(r, "itapi_verbs_list"),'
-             'hasattr(ctypes.CDLL("libc.so.6"), "printf"), hasattr(n, "itapi_verbs_list"))']
+             'hasattr(ctypes.CDLL("libc.so.6"), "printf"), hasattr(n, "itapi_verbs_list"))',
+             f'/usr/lib/{platform.machine()}-linux-gnu', '/usr/lib64', '/usr/lib']
     need(run(*door.words(words, ['emul:ib'])).expect(0).out == 'True False True True\n', 'preloaded')
 
 
