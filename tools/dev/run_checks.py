@@ -34,6 +34,9 @@ CHATTER = r'\d+ warnings? generated\.'     # of clang-tidy, about headers of oth
 # Of a sanitizer: functions and lines, which its reports name, and nothing of variables. gcc takes a fifth less time.
 LINES = ['-Dc_args=-g1', '-Dcpp_args=-g1']
 
+# The suites that run on arm64, where everything takes ten times as long.
+ARM64 = ['vsw', 'rnicpi', 'session', 'ual', 'fuzz', 'roce', 'emul', 'iwarp', 'kal']
+
 # name: (options of meson setup, test setup, compiler)
 WAYS = {
     'plain': ([], 'plain', 'gcc'),
@@ -154,7 +157,6 @@ class Checker:
         """
         label = label or way
         env = dict(os.environ, ITAPI_TEST_INSTALLED='1', **(env or {}))
-        saved = f'build/logs/{label}-tests.json'
 
         def run(name, processes, *what):
             for old in glob.glob(f'build/{way}/meson-logs/testlog*'):
@@ -172,6 +174,11 @@ class Checker:
             good, alone = run(f'{label} again', 1, *arguments, *(name.split(' / ')[-1] for name in failed))
             self.unsteady += [f'{label}: {name}' for name, record in alone.items() if record['result'] in GOOD]
             records.update(alone)
+        self.count(label, good, records)
+
+    def count(self, label, good, records):
+        """Counts each case of a run of tests, and the run itself if it failed without a test that did."""
+        saved = f'build/logs/{label}-tests.json'
         write_testlog(saved, records)
         before = len(self.tally.failed)
         for record in self.tally.add_testlog(saved, label):
@@ -293,6 +300,15 @@ def check_tsan_programs(checker):
                      arguments=suites('certify', 'doc', 'failing', 'programs', 'sizes', 'tools', 'wire'), processes=2 * checker.jobs)
 
 
+def check_arm64(checker):
+    """Tests on another processor and its kernel, both emulated: of all that touches memory, sockets or the wire, but no whole
+    programs."""
+    if checker.check('arm64 build', ['tools/dev/arm64', '--build']):
+        good = checker.run('arm64 tests', ['tools/dev/arm64', *suites(*ARM64)], show=False)
+        log = 'build/arm64/meson-logs/testlog.json'
+        checker.count('arm64', good, read_testlog(log) if os.path.exists(log) else {})
+
+
 def check_kald(checker):
     """Each test with a daemon of its own, and with one that is killed and started again five times a second."""
     if not checker.build('plain'):
@@ -340,6 +356,7 @@ FULL = {
     'asan-programs': check_asan_programs,
     'tsan-programs': check_tsan_programs,
     'kald': check_kald,
+    'arm64': check_arm64,
     'claims': check_claims,
     'analysers': check_analysers,
 }
