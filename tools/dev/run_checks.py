@@ -35,7 +35,7 @@ CHATTER = r'\d+ warnings? generated\.'     # of clang-tidy, about headers of oth
 LINES = ['-Dc_args=-g1', '-Dcpp_args=-g1']
 
 # The suites that run on arm64, where everything takes ten times as long.
-ARM64 = ['vsw', 'rnicpi', 'session', 'ual', 'fuzz', 'roce', 'emul', 'iwarp', 'kal']
+ARM64 = ['vsw', 'rnicpi', 'session', 'ual', 'fuzz', 'roce', 'emul', 'iwarp', 'kal', 'itapi:itapi']
 
 # name: (options of meson setup, test setup, compiler)
 WAYS = {

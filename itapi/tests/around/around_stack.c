@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Each call runs on a new thread whose stack has ITAPI_TEST_STACK KiB, with inaccessible memory below it
- * [IT 1.20]. The C library also puts thread-local variables and the thread's descriptor on that stack.
+ * Each call runs on a new thread whose stack has ITAPI_TEST_STACK KiB, or the least that a thread may have if that is
+ * more (128 KiB on arm64), with inaccessible memory below it [IT 1.20]. The C library also puts thread-local variables and the thread's descriptor on that stack.
  */
 #include "around.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,8 @@ around(const char *name, bool waits, void (*run)(void *at), void *at)
 	pthread_t thread;
 
 	(void)waits;
+	if (size < (size_t)PTHREAD_STACK_MIN)
+		size = (size_t)PTHREAD_STACK_MIN;
 	if (pthread_attr_init(&attr) != 0 || pthread_attr_setstacksize(&attr, size) != 0 ||
 	    pthread_attr_setguardsize(&attr, GUARD) != 0 ||
 	    pthread_create(&thread, &attr, call_run, &call) != 0) {
