@@ -7,6 +7,7 @@ Usage: test_width.py HEADERS LIBRARY COMPILER...      (TAP)
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,9 @@ def build(folder, headers, library, compiler, width):
 
 
 def main(headers, library, *compiler):
+    if shutil.which(compiler[0]) is None:
+        print('1..0 # SKIP not installed: %s' % compiler[0])
+        return
     library = os.path.abspath(library)
     symbols = exported(library)
     own = 32 if NAMES[32] in symbols else 64
