@@ -353,6 +353,21 @@ raw_keep(uint16_t *port)
 	return fd;
 }
 
+uint16_t
+raw_free_port(void)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	bool is_free = false;
+
+	while (!is_free) {
+		int fd RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		sa.sin_port = htons((uint16_t)g_random_int_range(2048, 32768));
+		is_free = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
+	}
+	return sa.sin_port;
+}
+
 int
 raw_accept(int listener)
 {

@@ -65,6 +65,8 @@ int raw_listen(uint16_t *port);
  * with SO_REUSEADDR may have it, as those of the kAL and of kald.
  */
 int raw_keep(uint16_t *port);
+/* A free port for a connection to leave from. It is below the range from which the kernel gives ports away. */
+uint16_t raw_free_port(void);
 int raw_accept(int listener);
 int raw_connect(bool ipv6, uint16_t port);
 void raw_send(int fd, const void *data, size_t len);

@@ -217,7 +217,7 @@ connect_from_free_port(struct attempt *a, bool to_itself)
 
 	a->req.local = a->req.peer;
 	do { /* it is free as long as nobody else takes it */
-		close(raw_listen(&port));
+		port = raw_free_port();
 		a->req.service.local_port = port;
 		if (to_itself)
 			a->req.service.port = port;

@@ -79,7 +79,7 @@ test_own_port(void)
 	struct attempt a = attempt_prepare();
 
 	listen_no_more(&a);
-	close(raw_listen(&a.req.service.local_port)); /* a port that is free */
+	a.req.service.local_port = raw_free_port();
 	a.req.refused_ms = LONG_MS;
 	attempt_go(&a);
 	g_usleep(MOMENT_US);
@@ -100,8 +100,8 @@ test_own_port_is_kept(void)
 
 	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	a = attempt_prepare();
-	close(raw_listen(&a.req.service.local_port));
-	sa.sin_port = a.req.service.local_port;
+	sa.sin_port = raw_free_port();
+	a.req.service.local_port = sa.sin_port;
 	a.req.refused_ms = LONG_MS;
 	attempt_meet(&a);
 	listen_no_more(&a);
