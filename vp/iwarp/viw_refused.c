@@ -197,6 +197,8 @@ viw_refused_mark(struct viw_qp *qp)
 	r.has_read = t.rdmap != NULL && rdmap_read_request_read(t.rdmap, t.rdmap_len, &r.read);
 	struct viw_sent *s = sent_find(qp, &r);
 	if (s != NULL) {
+		/* The last one that was started may have failed at this end while the Terminate arrived. */
+		tx->sent[(tx->sent_head - 1) & tx->sent_mask].status = RI_WC_FLUSHED;
 		s->status = (uint8_t)r.status;
 		return RI_WC_FLUSHED;
 	}

@@ -7,7 +7,10 @@
  */
 
 #include "rdmap_terminate.h"
+#include "viw_complete.h"
 #include "viw_peer.h"
+#include "viw_qp.h"
+#include "viw_tx.h"
 
 #include <string.h>
 
@@ -211,6 +214,44 @@ test_lies(void)
 	}
 }
 
+static bool
+terminated(struct viw_qp *qp)
+{
+	return viw_qp_state(qp) == RI_QPS_TERMINATE;
+}
+
+/* A request fails at this end while the Terminate for the one before it arrives: only the first of them has failed. */
+static void
+test_own_failure(void)
+{
+	struct ddp_segment seg = rdmap_untagged(RDMAP_TERMINATE, 1, 0, true);
+	uint8_t payload[RDMAP_TERMINATE_MAX], fpdu[128];
+	struct peer f RI_AT_END(peer_close);
+	struct ri_sge source, sink;
+	struct heard heard;
+	struct viw_qp *qp;
+
+	open_connected(&f);
+	qp = peer_qp(&f);
+	source = chunk_sge(&f.mem, 0, 64);
+	sink = chunk_sge(&f.mem, 8192, 64);
+	post_rdma(f.end, RI_OP_RDMA_READ, 0, &sink, &source);
+	hear(&f, &heard);
+	g_assert_true(vsw_role_take(&qp->tx.role));
+	vsw_role_begin(&qp->tx.role);
+	post_rdma(f.end, RI_OP_RDMA_READ, 1, &sink, &source);
+	g_assert_true(vsw_wq_take(&qp->tx.sq, qp->tx.wqe, &qp->tx.index));
+	seg.payload = payload;
+	seg.payload_len = complain(payload, RDMAP_FAULT_READ_STAG, &heard);
+	peer_play(&f, fpdu, rdmap_fpdu_put(fpdu, &seg, true));
+	peer_drive(&f, terminated);
+	viw_sq_started(qp, 0, RI_WC_LOCAL_PROTECTION);
+	viw_tx_leave(qp);
+	peer_hang_up(&f);
+	end_wait_event(f.end, RI_EVENT_QP_TERMINATE_RECEIVED, NULL);
+	expect_statuses(&f, 0, 2, 0, RI_WC_REMOTE_ACCESS);
+}
+
 /* The header of another request than the Reads: of none that was sent, or of one that does not fit them. */
 static void
 test_stranger(void)
@@ -304,6 +345,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/iwarp/refused/read-siw-twice", GINT_TO_POINTER(1), test_read_siw);
 	g_test_add_func("/iwarp/refused/read-answered", test_read_answered);
 	g_test_add_func("/iwarp/refused/lies", test_lies);
+	g_test_add_func("/iwarp/refused/own-failure", test_own_failure);
 	g_test_add_func("/iwarp/refused/stranger", test_stranger);
 	g_test_add_func("/iwarp/refused/cut", test_cut);
 	g_test_add_func("/iwarp/refused/atomic", test_atomic);
