@@ -49,7 +49,7 @@ class Guide:
             self._block(block.strip('\n'))
 
     def text(self, text):
-        """A text with fonts in the place of marks."""
+        """Returns the text with font changes in place of its Markdown marks."""
         def marked(match):
             code, emphasis, link, label, words, call = match.groups()
             if code or call:

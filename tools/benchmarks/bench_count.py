@@ -120,8 +120,8 @@ def limits_read():
 
 
 def limits_for(found):
-    """The committed figures for a build like this one; if there are none, in what the nearest
-    differs."""
+    """The committed figures for a build like this one, and an empty text. Without such figures: None, and a text that says
+    how the most similar recorded build differs."""
     nearest = None
     for record in limits_read():
         differ = [key for key, value in record['built'].items() if found.get(key) != value]

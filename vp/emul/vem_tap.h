@@ -7,9 +7,10 @@
  * connection with the MPA start-up. Both ends are in this process, so the sender reports the frames
  * that it sends and, for its peer, the frames that the peer receives.
  *
- * An adapter that is captured does not use the direct path, like one whose messages take time
- * (vem_fault_apart). So the fast path has no instruction for captures. Each queue pair has a tap
- * then, which belongs to the owner of the role tx; its ends are fixed before it is open.
+ * An adapter that is captured does not use the direct path, as an adapter whose messages take time
+ * does not (vem_fault_apart). So the fast path has no instruction for captures. Each queue pair of a
+ * captured adapter has a tap, which only the thread with the role tx uses. The two ends of the tap
+ * are known before `open` is set.
  *
  * Between processes (shm/) each end reports what it sends and what it receives. The requester
  * reports a request together with its response, when that has arrived; it reads the payload from

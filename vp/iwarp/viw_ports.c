@@ -8,9 +8,9 @@
  * and a label of an address ("eth0:1") is no interface at all, so the index is what a spigot keeps. Only if
  * the interface was deleted, the spigot changes to a new one with its last name.
  *
- * Many applications take the first spigot. So the interface of the default route comes first, that of IPv4
- * before that of IPv6, since there other machines can reach this one. The loopback, which no other machine can
- * reach, comes last. The other interfaces stay in the order of the kernel.
+ * Many applications take the first spigot. So the interface of IPv4's default route comes first, or, without
+ * such a route, that of IPv6's: other machines can reach this one through it. The loopback, which no other
+ * machine can reach, comes last. The other interfaces stay in the order of the kernel.
  */
 #include "ri_errno.h"
 #include "ri_fd.h"

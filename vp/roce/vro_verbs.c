@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Queue pairs: the control verbs, and connections by attributes [RI 11.6.4]. A verb changes a queue
- * pair in the role of its station; sending and flushing that follow from it are done afterwards by
- * the station's task.
+ * Queue pairs: the control verbs, and connections by attributes [RI 11.6.4]. A verb waits for the role
+ * of the station (vro_station.h), and changes the queue pair while it holds the role. The station's
+ * task then sends or flushes what the change requires.
  */
 #include "vro_verbs.h"
 

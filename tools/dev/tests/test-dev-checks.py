@@ -42,7 +42,7 @@ class ChecksCase(unittest.TestCase):
             return checker, output.getvalue()
 
     def test_counts(self):
-        """Good, skipped, bad, and one that passes when it runs again."""
+        """Counts a test that passes, one that is skipped, one that fails, and one that fails beside others and passes alone."""
         checker, text = self.checked('true', 'exit 77', 'echo wrong; exit 1', ONCE)
         self.assertEqual(checker.tally.summary(), '2 passed, 1 failed, 1 skipped')
         self.assertIn('wrong', text)

@@ -458,8 +458,8 @@ vem_shm_bell_progress(void *engine, uint32_t budget)
 	if (atomic_load_explicit(&shm->forked, memory_order_relaxed))
 		return 0;
 	/*
-	 * If there is a leader, peers must wake it again later, so shm_run() records that it sleeps.
-	 * Without a leader, the present thread will read again, or become the leader.
+	 * If a leader sleeps, peers must be able to wake it again, so shm_run() records that it sleeps.
+	 * Otherwise this thread will read the rings again, or become the leader.
 	 */
 	return atomic_load(&shm->sleepers) != 0 ? shm_run(shm, budget) : shm_poll(shm);
 }
