@@ -176,6 +176,8 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (req->refused_ms != 0)
 		setup->insists_until = host->now(host->self) + req->refused_ms * MILLISECOND;
 	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
+	conn->pending.peer = req->peer;
+	conn->pending.service = req->service;
 	status = socket_dial(setup);
 	if (status == RI_SUCCESS)
 		status = ri_call_reserve(conn->cm->caller, conn->qp);
@@ -185,8 +187,6 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 		kal_setup_free(setup);
 		return status;
 	}
-	conn->pending.peer = req->peer;
-	conn->pending.service = req->service;
 	conn->setup = setup;
 	if (setup->error != 0 || host->watch_start(host->self, &setup->watch) != RI_SUCCESS) {
 		if (setup->error == 0)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kal_live_read.h"
 #include "kal_sums.h"
 #include "ri_load.h"
 
@@ -351,6 +352,26 @@ raw_keep(uint16_t *port)
 	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&sa, &len), ==, 0);
 	*port = sa.sin_port;
 	return fd;
+}
+
+static void
+note_path(void *arg, const struct kal_live_item *item)
+{
+	struct kal_live_path *path = arg;
+
+	if (item->slot.kind == KAL_LIVE_QP)
+		*path = item->slot.is.path;
+}
+
+void
+fixture_shown(uint16_t local, uint16_t peer)
+{
+	struct kal_live_path path = {.local_port = 0};
+	unsigned missed;
+
+	g_assert_cmpint(kal_live_read(0, note_path, &path, &missed), ==, 0);
+	g_assert_cmpuint(ntohs(path.local_port), ==, ntohs(local));
+	g_assert_cmpuint(ntohs(path.peer_port), ==, ntohs(peer));
 }
 
 uint16_t

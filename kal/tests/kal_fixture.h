@@ -57,6 +57,8 @@ struct kal_cm_event fixture_cm(struct fixture *f, enum kal_cm_kind kind, uint64_
 /* True if no event comes for a short time. */
 bool fixture_silent(struct fixture *f);
 enum ri_qp_state fixture_state(struct fixture *f, uint32_t qp);
+/* Other processes see these ports, in network order, of the connection of the process's only queue pair (kal_live_read.h). */
+void fixture_shown(uint16_t local, uint16_t peer);
 
 /* Plain TCP peers: blocking sockets whose receives fail after a minute. */
 int raw_listen(uint16_t *port);

@@ -63,6 +63,7 @@ test_listener_comes(void)
 	g_usleep(MOMENT_US);
 	g_assert_true(fixture_silent(&a.f));
 	g_assert_cmpint(fixture_state(&a.f, a.qp), ==, RI_QPS_CONNECTING);
+	fixture_shown(0, a.port);
 	listen_again(&a);
 	attempt_answer(&a);
 	g_assert_cmpuint(a.request.revision, ==, 2);

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "kal_fixture.h"
-#include "kal_live_read.h"
 #include "kal_request.h"
 
 #define LISTEN_CTX 0x2222
@@ -774,27 +773,6 @@ test_no_room(void)
 	forward_end();
 }
 
-static void
-note_path(void *arg, const struct kal_live_item *item)
-{
-	struct kal_live_path *path = arg;
-
-	if (item->slot.kind == KAL_LIVE_QP)
-		*path = item->slot.is.path;
-}
-
-/* What other processes see of the only queue pair: the ports of its connection. */
-static void
-expect_shown(uint16_t local, uint16_t peer)
-{
-	struct kal_live_path path = {.local_port = 0};
-	unsigned missed;
-
-	g_assert_cmpint(kal_live_read(0, note_path, &path, &missed), ==, 0);
-	g_assert_cmpuint(ntohs(path.local_port), ==, ntohs(local));
-	g_assert_cmpuint(ntohs(path.peer_port), ==, ntohs(peer));
-}
-
 /* A queue pair that was accepted with connects: its ports are shown as those of one that always connects. */
 static void
 test_shown_again(void)
@@ -822,20 +800,20 @@ test_shown_again(void)
 	(void)raw_frame(peer, KAL_MPA_REPLY, buf);
 	raw_send(peer, "R", 1);
 	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
-	expect_shown(port, event.service.local_port);
+	fixture_shown(port, event.service.local_port);
 	close(peer);
 	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
 	do
 		status = fixture_call(&f, KAL_QP_MODIFY, &idle, sizeof(idle), NULL, 0);
 	while (status == RI_ERR_STILL_FLUSHING);
 	g_assert_cmpint(status, ==, RI_SUCCESS);
-	expect_shown(0, 0);
+	fixture_shown(0, 0);
 	fixture_connect_req(&req, idle.id, false, other);
 	g_assert_cmpint(fixture_call(&f, KAL_CONNECT, &req, sizeof(req), NULL, 0), ==, RI_SUCCESS);
 	peer = raw_accept(listener);
 	(void)raw_frame(peer, KAL_MPA_REQUEST, buf);
 	g_assert_cmpint(getpeername(peer, (struct sockaddr *)&sa, &len), ==, 0);
-	expect_shown(sa.sin_port, other);
+	fixture_shown(sa.sin_port, other);
 	fixture_close(&f);
 	close(peer);
 	close(listener);
