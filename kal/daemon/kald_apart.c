@@ -80,8 +80,8 @@ work_run(void *arg)
 	return NULL;
 }
 
-static bool
-thread_begin(struct work *work)
+bool
+kald_thread_begin(void *(*run)(void *arg), void *arg)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -91,14 +91,21 @@ thread_begin(struct work *work)
 		return false;
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attr, STACK);
+	begun = pthread_create(&thread, &attr, run, arg) == 0;
+	(void)pthread_attr_destroy(&attr);
+	return begun;
+}
+
+static bool
+work_begin(struct work *work)
+{
 	pthread_mutex_lock(&work->apart->lock);
 	work->apart->threads++;
 	pthread_mutex_unlock(&work->apart->lock);
-	begun = pthread_create(&thread, &attr, work_run, work) == 0;
-	(void)pthread_attr_destroy(&attr);
-	if (!begun)
-		apart_unref(work->apart);
-	return begun;
+	if (kald_thread_begin(work_run, work))
+		return true;
+	apart_unref(work->apart);
+	return false;
 }
 
 static gboolean user_again(gpointer arg);
@@ -107,7 +114,7 @@ static void
 user_run(struct user *user)
 {
 	while (user->threads < THREADS_OF_ONE && user->waiting.length > 0) {
-		if (!thread_begin(g_queue_peek_head(&user->waiting))) {
+		if (!work_begin(g_queue_peek_head(&user->waiting))) {
 			if (user->again == 0)
 				user->again = g_timeout_add(AGAIN_MS, user_again, user);
 			return;

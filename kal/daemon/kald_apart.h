@@ -11,6 +11,7 @@
 #ifndef KALD_APART_H
 #define KALD_APART_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kald_apart;
@@ -22,5 +23,8 @@ void kald_apart_free(struct kald_apart *apart);
 /* Run `work` on a thread for that user, as soon as the limit of the user permits, and then `done` in the main loop. */
 void kald_apart_do(struct kald_apart *apart, uint32_t uid, void (*work)(void *arg),
 		   void (*done)(void *arg), void *arg);
+
+/* A thread that nobody joins. False: there is no memory for it. */
+bool kald_thread_begin(void *(*run)(void *arg), void *arg);
 
 #endif /* KALD_APART_H */

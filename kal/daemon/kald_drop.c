@@ -14,14 +14,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "kald_apart.h"
 #include "ri_fd.h"
-
-#define STACK 131072 /* octets: the least on arm64 */
 
 struct drop {
 	sem_t copied, go;
@@ -50,22 +48,6 @@ drop_run(void *arg)
 	return NULL;
 }
 
-static bool
-thread_begin(struct drop *drop)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	bool begun;
-
-	if (pthread_attr_init(&attr) != 0)
-		return false;
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, STACK);
-	begun = pthread_create(&thread, &attr, drop_run, drop) == 0;
-	(void)pthread_attr_destroy(&attr);
-	return begun;
-}
-
 int
 kald_drop_open(void)
 {
@@ -83,7 +65,7 @@ kald_drop(int low, int fd)
 		drop->low = low;
 		(void)sem_init(&drop->copied, 0, 0);
 		(void)sem_init(&drop->go, 0, 0);
-		if (thread_begin(drop)) {
+		if (kald_thread_begin(drop_run, drop)) {
 			wait_for(&drop->copied);
 			own = drop->own;
 			if (own)

@@ -126,7 +126,7 @@ kald_session_who(const struct kald_session *session)
 /* A line on stderr. */
 void kald_log(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
-/* Have so many sessions of the user ended and not been closed that no more of them may wait for that? */
+/* Do more than CLOSING_MAX sessions of the user, which have ended, still wait to be closed? */
 bool kald_session_many_closing(const struct kald_server *server, uint32_t uid);
 /* A session that has ended is closed. */
 void kald_session_closed(struct kald_server *server, uint32_t uid);

@@ -40,7 +40,6 @@ ALLOWED = {
     ('kal/kal_dispatch.c', 'pthread_cond_wait'): 'registrations of memory that run on other threads, none of which can be '
                                                  'interrupted by a simulator',
     ('kal/daemon/kald_apart.c', 'pthread_create'): 'of the daemon, which no simulated host has',
-    ('kal/daemon/kald_drop.c', 'pthread_create'): 'of the daemon, which no simulated host has',
     ('kal/daemon/kald_drop.c', 'sem_wait'): 'of the daemon, which no simulated host has',
     ('kal/daemon/kald_server.c', 'clock_gettime'): 'of the daemon: the processor time of a request',
     ('vp/emul/shm/vem_shm.c', 'ri_fd_epoll'): 'rings of other processes, which no simulated host has',
