@@ -177,9 +177,11 @@ test_crowd(void)
 	struct play play RI_AT_END(play_free) = play_begin(NULL);
 	int peers[WAITING + 1], ends[WAITING], last;
 	int with RI_AT_END(ri_at_end_close) = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	unsigned before = descriptors_of(&play), most = 0;
+	unsigned before, most = 0;
 	gint64 limit;
 
+	check_served(&play); /* it has begun; it may still hold the descriptor of this session */
+	before = descriptors_of(&play);
 	for (unsigned i = 0; i < WAITING; i++)
 		ends[i] = send_in_way(&play, HOW_EARLY, lingering(&peers[i]));
 	for (unsigned i = 0; i < CROWD / AT_ONCE; i++) {
@@ -198,7 +200,7 @@ test_crowd(void)
 	limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
 	while (descriptors_of(&play) > before && g_get_monotonic_time() < limit)
 		g_usleep(10000);
-	g_assert_cmpuint(descriptors_of(&play), ==, before);
+	g_assert_cmpuint(descriptors_of(&play), <=, before);
 	check_served(&play);
 }
 
