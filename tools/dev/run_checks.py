@@ -419,7 +419,7 @@ def check_lab(checker, arguments):
 def main():
     parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
     parser.add_argument('--full', action='store_true',
-                        help=f'also {", ".join(FULL)}; about two and a half hours on two processors')
+                        help=f'also {", ".join(FULL)}; about three hours on two processors')
     parser.add_argument('--soak', action='store_true', help=f'only {", ".join(SOAK)}, which take many hours')
     parser.add_argument('--part', action='append', choices=PARTS, default=[],
                         help='only this part of --full or --soak; may be given again')
